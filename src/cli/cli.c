@@ -8,6 +8,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+const struct hp_option hp_options_json[] = {
+    {"json", 'j', HP_OPT_FLAG, offsetof(struct hp_cli_json, json), NULL, "JSON, for scripts"},
+    {0},
+};
+
 /* One line, whatever is in a file's name or contents. */
 static void print_line(char *line)
 {

@@ -50,6 +50,13 @@ enum hp_err hp_cli_report_options(const struct hp_cli_output *output,
 /* Which source lines such a report shows: only they have to be found. */
 enum hp_line_detail hp_cli_lines(const struct hp_report_options *options);
 
+/* Of commands that take nothing but --json. */
+struct hp_cli_json {
+    bool json;
+};
+
+extern const struct hp_option hp_options_json[];
+
 /* --- Files ------------------------------------------------------------------------------------ */
 
 /* Prints to `path`, whole or not at all; to stdout when it is NULL or "-". */
@@ -101,6 +108,7 @@ struct hp_cli_session {
 
 /* Tables of options of a struct hp_cli_session. */
 extern const struct hp_option hp_options_profilers[]; /* which profilers, and their parameters */
+extern const struct hp_option hp_options_details[];   /* of paths and hot spots */
 extern const struct hp_option hp_options_record[];    /* what the engine records */
 extern const struct hp_option hp_options_region[];    /* which part of the run */
 extern const struct hp_option hp_options_engine[];    /* how the program is run; --quiet */

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Values ----------------------------------------------------------------------------------- */
-
 /* 1 where it stands for nothing. */
 static double scale_of(char letter, double thousand)
 {
@@ -83,8 +81,6 @@ static enum hp_err set_value(const struct hp_option *option, void *value, const 
     }
     return HP_ERR_INTERNAL;
 }
-
-/* --- Parsing ---------------------------------------------------------------------------------- */
 
 const struct hp_option *hp_command_option(const struct hp_command *command, size_t i)
 {

@@ -52,7 +52,7 @@ struct hp_command {
     const char *synopsis; /* "[OPTIONS] FILE [VIEW]": also says how many words there may be */
     const char *help;     /* paragraphs above the options, each one line */
     const char *examples; /* NULL: none */
-    const struct hp_option *options[6]; /* tables, ended by NULL */
+    const struct hp_option *options[7]; /* tables, ended by NULL */
     const char *list;                   /* of help.h, printed below them; NULL: none */
     const char *words;                  /* likewise: what a word may be; NULL: a file */
     bool unobserved;                    /* a program that ran unobserved is no failure */

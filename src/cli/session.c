@@ -11,8 +11,6 @@
 const struct hp_option hp_options_profilers[] = {
     {"profile", 'p', HP_OPT_TEXT, AT(settings.profile), "LIST",
      "which profilers, joined by commas (default: exact); 'hotpath help profilers' lists them"},
-    {"paths", 0, HP_OPT_TEXT, AT(settings.paths), "TYPE",
-     "which paths: {}, or a table of operations (default: bl)"},
     {"metric", 0, HP_OPT_TEXT, AT(settings.metric), "METRIC",
      "what to count along paths, and to sort them by (default: executions): {}; all but the first "
      "two with --machine"},
@@ -21,8 +19,6 @@ const struct hp_option hp_options_profilers[] = {
      "a size and changes: 512x4,policy=lru (may be repeated)"},
     {"window", 0, HP_OPT_COUNT, AT(settings.window), "N",
      "compare the tables every N instructions as well"},
-    {"max-paths", 0, HP_OPT_COUNT, AT(settings.max_paths), "N",
-     "distinct paths to keep, a thread (default 33M); what comes beyond is counted and noted"},
     {"wpp", 0, HP_OPT_TEXT, AT(settings.wpp), "FILE",
      "write the whole program path, every path in order, for hotpath wpp; paths are wpp then, "
      "unless --paths says otherwise"},
@@ -34,8 +30,6 @@ const struct hp_option hp_options_profilers[] = {
     {"loop-model", 0, HP_OPT_TEXTS, AT(settings.loop_models), "MODEL",
      "model a loop profiler in hardware beside the exact loops: {}; and changes to it: "
      "daprof,calls (may be repeated)"},
-    {"hotspots", 0, HP_OPT_TEXT, AT(settings.hotspots), "DETECTOR",
-     "which hot spot detector: {} (default: merten); and changes to it: merten,candidate=8"},
     {"machine", 0, HP_OPT_TEXT, AT(settings.machine), "MACHINE",
      "model a machine: {}, or a file. Alone: where the cycles go, from windows of the run"},
     {"sample", 0, HP_OPT_TEXTS, AT(settings.samplers), "SAMPLER",
@@ -43,6 +37,16 @@ const struct hp_option hp_options_profilers[] = {
      "repeated)"},
     {"windows", 0, HP_OPT_TEXT, AT(settings.windows), "WINDOWS",
      "what is run in cycles: all, or period=1M,detail=50K,ramp=2K,warm=all"},
+    {0},
+};
+
+const struct hp_option hp_options_details[] = {
+    {"paths", 0, HP_OPT_TEXT, AT(settings.paths), "TYPE",
+     "which paths: {}, or a table of operations (default: bl)"},
+    {"max-paths", 0, HP_OPT_COUNT, AT(settings.max_paths), "N",
+     "distinct paths to keep, a thread (default 33M); what comes beyond is counted and noted"},
+    {"hotspots", 0, HP_OPT_TEXT, AT(settings.hotspots), "DETECTOR",
+     "which hot spot detector: {} (default: merten); and changes to it: merten,candidate=8"},
     {0},
 };
 

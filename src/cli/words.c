@@ -51,13 +51,6 @@ static void put_metrics(struct hp_strbuf *lines)
         hp_word_put(lines, hp_metric_name((enum hp_metric)i), hp_metric_title((enum hp_metric)i));
 }
 
-static void put_units(struct hp_strbuf *lines)
-{
-    const char *name;
-    for (int i = 0; (name = hp_report_by_name((enum hp_report_by)i)); i++)
-        hp_word_put(lines, name, "");
-}
-
 static void put_experiments(struct hp_strbuf *lines)
 {
     size_t n;
@@ -91,7 +84,7 @@ const struct hp_words hp_word_lists[] = {
     {"ENGINE", .names = hp_plan_engines},
     {"RECORD", .names = hp_plan_records},
     {"METRIC", .put = put_metrics},
-    {"UNIT", .put = put_units},
+    {"UNIT", .names = hp_report_units},
     {"PART", .names = hp_top_views},
     {"SHELL", .names = hp_shells},
     {"EXPERIMENT", .put = put_experiments},

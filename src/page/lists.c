@@ -132,7 +132,7 @@ static enum hp_err put_cpi_by(struct hp_page *page, enum hp_report_by by)
     HP_TRY(hp_rows_init(&rows, &page->tables, &hp_view_cpi, false));
     size_t first = by != HP_REPORT_BY_RUN && rows.n ? 1 : 0;
     size_t n = rows.n - first < HP_PAGE_CPI ? rows.n - first : HP_PAGE_CPI;
-    hp_json_key(&page->json, hp_report_by_name(by));
+    hp_json_key(&page->json, hp_report_units[by].name);
     put_rows(page, &hp_view_cpi, NULL, rows.rows + first, n);
     return HP_OK;
 }

@@ -7,32 +7,14 @@
 #include <errno.h>
 #include <string.h>
 
-static const char *const by_names[HP_REPORT_BY_COUNT_] = {
-    [HP_REPORT_BY_RUN] = "run",
-    [HP_REPORT_BY_FUNCTION] = "function",
-    [HP_REPORT_BY_LOOP] = "loop",
-    [HP_REPORT_BY_LINE] = "line",
-    [HP_REPORT_BY_INSTRUCTION] = "instruction",
+const struct hp_name hp_report_units[] = {
+    [HP_REPORT_BY_RUN] = {"run", NULL},
+    [HP_REPORT_BY_FUNCTION] = {"function", NULL},
+    [HP_REPORT_BY_LOOP] = {"loop", NULL},
+    [HP_REPORT_BY_LINE] = {"line", NULL},
+    [HP_REPORT_BY_INSTRUCTION] = {"instruction", NULL},
+    {0},
 };
-
-const char *hp_report_by_name(enum hp_report_by by)
-{
-    return (unsigned)by < HP_REPORT_BY_COUNT_ ? by_names[by] : NULL;
-}
-
-enum hp_err hp_report_by_from_name(const char *name, enum hp_report_by *by)
-{
-    for (unsigned i = 0; i < HP_REPORT_BY_COUNT_; i++) {
-        if (strcmp(name, by_names[i]) == 0) {
-            *by = (enum hp_report_by)i;
-            return HP_OK;
-        }
-    }
-    return hp_fail(HP_ERR_INVALID,
-                   "cycles are not summed by \"%s\": there are run, function, loop, line and "
-                   "instruction",
-                   name);
-}
 
 enum hp_err hp_print_finish(FILE *out)
 {
@@ -68,7 +50,7 @@ const struct hp_view *hp_print_default(const struct hp_tables *tables)
 enum hp_err hp_report(const struct hp_profile *profile, const struct hp_report_options *options,
                       FILE *out)
 {
-    if (!hp_report_by_name(options->by))
+    if ((unsigned)options->by >= HP_REPORT_BY_COUNT_)
         return hp_fail(HP_ERR_INVALID, "cycles are not summed by %d", (int)options->by);
     if ((unsigned)options->format > HP_REPORT_CSV)
         return hp_fail(HP_ERR_INVALID, "no report format %d", (int)options->format);

@@ -9,6 +9,7 @@
 #ifndef HP_REPORT_REPORT_H
 #define HP_REPORT_REPORT_H
 
+#include "base/names.h"
 #include "hotpath/error.h"
 #include "hotpath/profile.h"
 #include "report/view.h"
@@ -45,10 +46,8 @@ enum hp_report_by {
     HP_REPORT_BY_INSTRUCTION,
     HP_REPORT_BY_COUNT_
 };
-/* "run", "function", "loop", "line", "instruction". */
-const char *hp_report_by_name(enum hp_report_by by);
-/* The inverse. HP_ERR_INVALID: the error text lists those there are. */
-enum hp_err hp_report_by_from_name(const char *name, enum hp_report_by *by);
+/* Their names: "run", "function", ... */
+extern const struct hp_name hp_report_units[];
 
 /* All zero: text, the default view, every row, no colour, as wide as it gets. */
 struct hp_report_options {

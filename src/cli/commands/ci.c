@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "cli/cli.h"
-#include "cli/commands/ci_environment.h"
 #include "diff/baseline.h"
 #include "diff/gate.h"
 #include "engine/environment.h"
@@ -45,8 +44,6 @@ static void close_ci(struct request **at)
     free(ci->program);
 }
 
-/* --- Options ---------------------------------------------------------------------------------- */
-
 /* "mispredictions=5%" */
 static enum hp_err read_limit(const char *text, struct hp_gate_limits *limits)
 {
@@ -80,6 +77,18 @@ static enum hp_err read_limits(struct request *ci)
     return HP_OK;
 }
 
+/* "NAME=VALUE", or "NAME" as it is here. */
+static enum hp_err set_variable(char **environment, const char *text)
+{
+    const char *equals = strchrnul(text, '=');
+    size_t length = (size_t)(equals - text);
+    const char *value = *equals ? equals + 1 : getenv(text);
+    if (length == 0 || length > 1000 || !value)
+        return hp_fail(HP_ERR_INVALID, "--env %s: %s", text,
+                       value ? "a variable has a name" : "it is not set here");
+    return hp_environment_set(environment, text, length, value);
+}
+
 /* The name of the program's own file in the profile; NULL when it is not found (the run will
  * tell). */
 static char *own_module(char *const *argv)
@@ -89,8 +98,6 @@ static char *own_module(char *const *argv)
     char *real HP_CLEANUP(hp_free) = program.path ? realpath(program.path, NULL) : NULL;
     return real ? hp_module_key(real) : NULL;
 }
-
-/* --- The baseline ----------------------------------------------------------------------------- */
 
 static enum hp_err advise(enum hp_err err, const char *how)
 {
@@ -124,8 +131,6 @@ static enum hp_err update(struct request *ci)
         fprintf(stderr, "hotpath: baseline written to %s\n", ci->file);
     return HP_OK;
 }
-
-/* --- Results ---------------------------------------------------------------------------------- */
 
 static enum hp_err print_json(void *context, FILE *out)
 {
@@ -164,6 +169,25 @@ static enum hp_err judge(struct request *ci)
     return hp_gate_print_text(ci->gate, &ci->print, stderr);
 }
 
+/* The level of the processor's instructions, by which libraries choose their routines; "" where
+ * there is none. */
+static const char *cpu_level(void)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl"))
+        return "x86-64-v4";
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
+        __builtin_cpu_supports("fma"))
+        return "x86-64-v3";
+    if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"))
+        return "x86-64-v2";
+    return "x86-64-v1";
+#else
+    return "";
+#endif
+}
+
 /* Of the profile, as it is compared. */
 static enum hp_err make_digest(struct request *ci)
 {
@@ -171,7 +195,7 @@ static enum hp_err make_digest(struct request *ci)
     memcpy(modules, ci->modules.items, ci->modules.n * sizeof *modules);
     struct hp_digest_options options = {.modules = ci->modules.n ? modules : NULL};
     HP_TRY(hp_digest_make(ci->profile, &options, &ci->new));
-    ci->new->about[HP_ABOUT_CPU] = hp_ci_cpu();
+    ci->new->about[HP_ABOUT_CPU] = cpu_level();
     if (ci->new->totals[HP_TOTAL_INSTRUCTIONS] == 0)
         return hp_fail(HP_ERR_UNSUPPORTED,
                        "nothing was counted: the part of the run that was asked for never came");
@@ -182,7 +206,9 @@ static enum hp_err run_program(struct request *ci, char **argv, int *status)
 {
     struct hp_session_settings *settings = &ci->session.settings;
     if (!ci->keep_environment) {
-        HP_TRY(hp_ci_environment(&ci->variables, &ci->environment));
+        HP_TRY(hp_environment_fixed(ci->variables.n, &ci->environment));
+        for (size_t i = 0; i < ci->variables.n; i++)
+            HP_TRY(set_variable(ci->environment, ci->variables.items[i]));
         settings->environment = ci->environment;
     }
     /* All of a machine in cycles: numbers that are extrapolated do not repeat so well. */

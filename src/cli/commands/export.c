@@ -32,8 +32,6 @@ static void close_export(struct request **e)
     hp_outfile_abort(&(*e)->second);
 }
 
-/* --- While it runs ---------------------------------------------------------------------------- */
-
 static enum hp_err attach(void *context, struct hp_session *session)
 {
     struct request *e = context;
@@ -49,8 +47,6 @@ static enum hp_err attach(void *context, struct hp_session *session)
     HP_TRY(hp_stream_profiler_new(e->format, &setup, &profiler));
     return hp_session_add(session, profiler);
 }
-
-/* --- What was said ---------------------------------------------------------------------------- */
 
 /* `n` words, `behind` of them behind "--": a file, or a program there. */
 static enum hp_err check_words(struct request *e, int n, int behind)
@@ -125,8 +121,6 @@ static enum hp_err settle_options(struct request *e)
     return HP_OK;
 }
 
-/* --- What is said of it ----------------------------------------------------------------------- */
-
 static void print_written(const struct hp_export_written *written, const char *path)
 {
     fprintf(stderr, "hotpath: %" PRIu64 " of %" PRIu64 " %s written to %s%s%s%s%s%s\n",
@@ -161,8 +155,6 @@ static void print_end(struct request *e, const char *path, const struct hp_profi
         snprintf(e->written.missing, sizeof e->written.missing, "other threads, see --thread");
     print_written(&e->written, path);
 }
-
-/* --- Doing it --------------------------------------------------------------------------------- */
 
 /* The file, and the one that belongs to it, if the format has one. */
 static enum hp_err open_files(struct request *e, const char *path)

@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- list ------------------------------------------------------------------------------------- */
-
 static enum hp_err print_list(void)
 {
     struct hp_lab_programs programs;
@@ -25,8 +23,6 @@ static enum hp_err print_list(void)
     hp_lab_programs_fini(&programs);
     return HP_OK;
 }
-
-/* --- Running ---------------------------------------------------------------------------------- */
 
 struct watch {
     struct hp_progress progress;

@@ -43,8 +43,8 @@ const struct hp_command hp_command_record = {
     .examples = "  hotpath record -o gzip.hotpath -- gzip -9c FILE > /dev/null\n"
                 "  hotpath report gzip.hotpath\n"
                 "  hotpath record -o run.%p.hotpath -- ./prog         %p is hotpath's process id\n",
-    .options = {rows, hp_options_profilers, hp_options_record, hp_options_region,
-                hp_options_engine},
+    .options = {rows, hp_options_profilers, hp_options_details, hp_options_record,
+                hp_options_region, hp_options_engine},
     .unobserved = true,
     .values = {sizeof(struct request),
                &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS}}},

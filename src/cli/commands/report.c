@@ -48,7 +48,11 @@ static enum hp_err read_by(const char *by, struct hp_report_options *report)
 {
     if (by && !shows(report, &hp_view_cpi))
         return hp_fail(HP_ERR_INVALID, "--by is for the view cpi");
-    return by ? hp_report_by_from_name(by, &report->by) : HP_OK;
+    unsigned unit = HP_REPORT_BY_RUN;
+    if (by)
+        HP_TRY(hp_name_find(hp_report_units, "unit", by, &unit));
+    report->by = (enum hp_report_by)unit;
+    return HP_OK;
 }
 
 struct request {

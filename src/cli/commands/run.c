@@ -48,8 +48,8 @@ const struct hp_command hp_command_run = {
                 "  hotpath run --top 5 --view blocks -- ./prog        the hottest blocks\n"
                 "  hotpath run --json out.json -- ./prog              everything, for a script\n"
                 "  hotpath run --from main --for 100M -- ./prog       only a part of the run\n",
-    .options = {rows, hp_options_profilers, hp_options_record, hp_options_region,
-                hp_options_engine},
+    .options = {rows, hp_options_profilers, hp_options_details, hp_options_record,
+                hp_options_region, hp_options_engine},
     .unobserved = true,
     .values = {sizeof(struct request), &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS},
                                                                .output = {.top = HP_NOT_SAID}}},

@@ -52,8 +52,6 @@ static const char *const nothing[HP_BOARD_KINDS] = {
     [HP_BOARD_LOOPS] = "no loop was executed",
     [HP_BOARD_HOTSPOTS] = "no hot spot was executed"};
 
-/* --- Parts ------------------------------------------------------------------------------------ */
-
 void hp_top_style(struct hp_strbuf *out, bool color, const char *code)
 {
     if (color)
@@ -116,8 +114,6 @@ static void put_outcomes(const struct hp_path *path, size_t width, struct hp_str
             hp_strbuf_add(out, path->outcomes >> (path->length - 1 - i) & 1 ? ">" : ".");
     }
 }
-
-/* --- Rows ------------------------------------------------------------------------------------- */
 
 /* Which columns there is room for, and how wide they are: 0 for those that are left out. */
 static void lay_out(const struct column *all, size_t width, size_t *widths)

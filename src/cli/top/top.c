@@ -291,12 +291,6 @@ static const struct hp_option rows[] = {
     {"profile", 'p', HP_TEXT(session.settings.profile), "LIST",
      "what to make of it besides exact, joined by commas: loops, paths, hotspots (default: all "
      "three), predictions; fewer are faster"},
-    {"paths", 0, HP_TEXT(session.settings.paths), "TYPE",
-     "which paths: {}, or a table of operations (default: bl)"},
-    {"max-paths", 0, HP_COUNT(session.settings.max_paths), "N",
-     "distinct paths to keep, a thread (default 33M)"},
-    {"hotspots", 0, HP_TEXT(session.settings.hotspots), "DETECTOR",
-     "which hot spot detector: {} (default: merten); and changes to it: merten,candidate=8"},
     {0},
 };
 
@@ -318,7 +312,7 @@ const struct hp_command hp_command_top = {
                 "  hotpath top --view loops --interval 2 -- ./prog\n"
                 "  hotpath top -o prog.hotpath -- ./prog          keep the profile as well\n"
                 "  hotpath top --plain -- ./prog 2> log           a page a second\n",
-    .options = {rows, hp_options_region, hp_options_engine},
+    .options = {rows, hp_options_details, hp_options_region, hp_options_engine},
     .unobserved = true,
     .values = {sizeof(struct request),
                &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS}, .rows = DEFAULT_TOP}},

@@ -25,8 +25,6 @@ struct dump_thread {
     uint64_t instructions;
 };
 
-/* --- Blocks ----------------------------------------------------------------------------------- */
-
 static void print_place(const struct hp_code *code, uint32_t module, uint64_t address)
 {
     const struct hp_module *m = hp_code_module(code, module);
@@ -168,8 +166,6 @@ static enum hp_err dump_blocks(struct request *d)
     return hp_open_trace_replay(&d->trace, &d->base, d->with_addresses);
 }
 
-/* --- Words ------------------------------------------------------------------------------------ */
-
 static enum hp_err dump_words(struct request *d)
 {
     for (;;) {
@@ -188,8 +184,6 @@ static enum hp_err dump_words(struct request *d)
         }
     }
 }
-
-/* --- The command ------------------------------------------------------------------------------ */
 
 static const struct hp_option rows[] = {
     {"thread", 't', HP_COUNT(thread), "N", "only thread N"},

@@ -5,10 +5,6 @@
 
 #include <inttypes.h>
 
-struct request {
-    bool json;
-};
-
 static enum hp_err print_json(const struct hp_trace_info *info)
 {
     struct hp_json json = {.out = stdout, .lines = 1};
@@ -54,16 +50,11 @@ static enum hp_err print_text(const char *path, const struct hp_trace_info *info
     return HP_OK;
 }
 
-static const struct hp_option rows[] = {
-    {"json", 'j', HP_FLAG(json), NULL, "JSON, for scripts"},
-    {0},
-};
-
 HP_CLEANUP_POINTER(close_reader, struct hp_trace_reader, hp_trace_reader_close)
 
 static enum hp_err run(struct hp_invocation *call)
 {
-    const struct request *r = call->values;
+    const struct hp_cli_json *r = call->values;
     struct hp_trace_reader *reader HP_CLEANUP(close_reader) = NULL;
     HP_TRY(hp_trace_reader_open(call->words[0], &reader));
     return r->json ? print_json(hp_trace_reader_info(reader))
@@ -73,10 +64,10 @@ static enum hp_err run(struct hp_invocation *call)
 const struct hp_command hp_command_trace_info = {
     .name = "trace info",
     .summary = "what a trace holds",
-    .synopsis = "[--json] FILE",
+    .synopsis = "[OPTIONS] FILE",
     .help = "Says what a trace holds. An incomplete trace (its writer died) has no index: what can "
             "be told is told; 'hotpath trace check' reads all of it.\n",
-    .options = {rows},
-    .values = {sizeof(struct request), NULL},
+    .options = {hp_options_json},
+    .values = {sizeof(struct hp_cli_json), NULL},
     .run = run,
 };

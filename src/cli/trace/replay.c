@@ -39,7 +39,7 @@ const struct hp_command hp_command_trace_replay = {
     .examples = "  hotpath trace replay gzip.hptrace\n"
                 "  hotpath trace replay gzip.hptrace -o gzip.hotpath\n"
                 "  hotpath trace replay gzip.hptrace --after 1G --for 100M\n",
-    .options = {rows, hp_options_profilers, hp_options_region},
+    .options = {rows, hp_options_profilers, hp_options_details, hp_options_region},
     .values = {sizeof(struct request), &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS},
                                                                .output = {.top = HP_NOT_SAID}}},
     .run = run,

@@ -27,8 +27,6 @@ static void close_hot(struct hot *hot)
     hp_open_wpp_close(&hot->wpp);
 }
 
-/* --- JSON ------------------------------------------------------------------------------------- */
-
 static void json_path(struct hp_json *json, struct hp_open_wpp *wpp, const struct hp_wpp_path *path)
 {
     char place[512], outcomes[HP_PATH_MAX_LENGTH + 1];
@@ -68,8 +66,6 @@ static enum hp_err print_json(struct hot *hot)
     hp_json_end_object(&json);
     return hp_json_finish(&json);
 }
-
-/* --- Text ------------------------------------------------------------------------------------- */
 
 static void print_path(struct hp_open_wpp *wpp, const struct hp_wpp_path *path, size_t times)
 {

@@ -6,10 +6,6 @@
 
 #include <inttypes.h>
 
-struct request {
-    bool json;
-};
-
 static double ratio(uint64_t a, uint64_t b)
 {
     return b ? (double)a / (double)b : 0;
@@ -67,14 +63,9 @@ static enum hp_err print_text(const char *path, const struct hp_wpp_about *about
     return HP_OK;
 }
 
-static const struct hp_option rows[] = {
-    {"json", 'j', HP_FLAG(json), NULL, "JSON, for scripts"},
-    {0},
-};
-
 static enum hp_err run(struct hp_invocation *call)
 {
-    const struct request *r = call->values;
+    const struct hp_cli_json *r = call->values;
     struct hp_open_wpp wpp HP_CLEANUP(hp_open_wpp_close) = {0};
     HP_TRY(hp_open_wpp(&wpp, call->words[0]));
     const struct hp_wpp_about *about = hp_wpp_about(wpp.reader);
@@ -85,9 +76,9 @@ static enum hp_err run(struct hp_invocation *call)
 const struct hp_command hp_command_wpp_info = {
     .name = "wpp info",
     .summary = "what a whole program path holds, and how far it was compressed",
-    .synopsis = "[--json] FILE",
+    .synopsis = "[OPTIONS] FILE",
     .help = "Says what a whole program path holds, and how far it was compressed.\n",
-    .options = {rows},
-    .values = {sizeof(struct request), NULL},
+    .options = {hp_options_json},
+    .values = {sizeof(struct hp_cli_json), NULL},
     .run = run,
 };

@@ -167,7 +167,7 @@ static struct hp_cell get(const struct hp_field_input *in)
     const struct hp_cpi_item *item = &tables->cpi[in->row->item];
     enum hp_report_by by = in->row->item == 0 ? HP_REPORT_BY_RUN : tables->by;
     switch (in->field->value) {
-    case BY: return hp_cell_text(hp_report_by_name(by));
+    case BY: return hp_cell_text(hp_report_units[by].name);
     case NAME:
         put_name(tables, by, item, in->buffer);
         return hp_cell_text(hp_strbuf_text(in->buffer));
@@ -295,7 +295,7 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
                                         {"cycles", .right = true},
                                         {"instr.", .right = true},
                                         {"CPI", .right = true},
-                                        {hp_report_by_name(tables->by), .flexible = true},
+                                        {hp_report_units[tables->by].name, .flexible = true},
                                         {"causes", .flexible = true, .cut = HP_CUT_END},
                                         {0}};
     HP_TRY(hp_print_cycles_head(tables, text->options, text->out));
