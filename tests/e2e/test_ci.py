@@ -241,7 +241,7 @@ class Files(CiCase):
 
     def test_options(self):
         self.program()
-        self.refused(125, ["ci"], "no program given")
+        self.refused(125, ["ci"], "no PROGRAM given")
         self.refused(125, ["ci", "-t", "-1", "--", "./prog"], "not a percentage")
         self.refused(125, ["ci", "--limit", "time=1%", "--", "./prog"], "--limit")
         self.refused(125, ["ci", "--update", "--env", "NOT_SET_HERE", "--", "./prog"], "not set")
