@@ -25,16 +25,16 @@ struct plan {
 static struct plan make_plan(enum hp_row_kind kind)
 {
     struct plan plan = {.kind = kind, .format = &hp_row_formats[kind]};
-    const struct hp_row_field *fields = plan.format->fields;
+    const struct hp_row_field *fields = plan.format->fields, *end = fields + plan.format->n_fields;
     for (int rank = 1; rank < 10; rank++)
-        for (size_t i = 0; i < plan.format->n_fields; i++)
-            if (fields[i].key == rank)
-                plan.fields[plan.n_key++] = &fields[i];
+        for (const struct hp_row_field *field = fields; field < end; field++)
+            if (field->key == rank)
+                plan.fields[plan.n_key++] = field;
     plan.n = plan.n_key;
     for (int rank = 1; rank < 10; rank++)
-        for (size_t i = 0; i < plan.format->n_fields; i++)
-            if (abs(fields[i].prefer) == rank)
-                plan.fields[plan.n++] = &fields[i];
+        for (const struct hp_row_field *field = fields; field < end; field++)
+            if (abs(field->prefer) == rank)
+                plan.fields[plan.n++] = field;
     return plan;
 }
 
@@ -89,46 +89,28 @@ static bool keys_grow(const struct plan *plan, const char *items, size_t n)
 
 /* --- Rows that say nothing -------------------------------------------------------------------- */
 
-/* Where what is behind the key begins. */
-static size_t end_of_key(const struct hp_row_format *format)
+static bool is_zero(const struct hp_row_format *format, const char *row)
 {
-    size_t begin = format->size;
     for (size_t i = 0; i < format->n_fields; i++)
-        if (!format->fields[i].key && format->fields[i].offset < begin)
-            begin = format->fields[i].offset;
-    return begin;
-}
-
-static bool is_zero(const char *row, size_t from, size_t to)
-{
-    uint64_t value, all = 0;
-    for (size_t at = from; at < to; at += sizeof value) {
-        memcpy(&value, row + at, sizeof value);
-        all |= value;
-    }
-    return all == 0;
+        if (!format->fields[i].key && hp_row_number(&format->fields[i], row) != 0)
+            return false;
+    return true;
 }
 
 static bool has_zero(const struct hp_row_format *format, const char *items, size_t n)
 {
-    size_t from = end_of_key(format);
     for (size_t i = 0; format->drop_zero && i < n; i++)
-        if (is_zero(items + i * format->size, from, format->size))
+        if (is_zero(format, items + i * format->size))
             return true;
     return false;
 }
 
 static size_t drop_zeros(const struct hp_row_format *format, char *items, size_t n)
 {
-    size_t from = end_of_key(format), kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        const char *row = items + i * format->size;
-        if (is_zero(row, from, format->size))
-            continue;
-        if (kept != i)
-            memcpy(items + kept * format->size, row, format->size);
-        kept++;
-    }
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!is_zero(format, items + i * format->size))
+            memmove(items + kept++ * format->size, items + i * format->size, format->size);
     return kept;
 }
 

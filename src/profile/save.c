@@ -76,55 +76,52 @@ static uint32_t string_id(const struct writer *w, const char *text)
     return hp_map64_get(&w->string_ids, (uint64_t)(uintptr_t)text);
 }
 
-/* SQLite's integers are signed: a larger number must not become another. */
-static enum hp_err check_field(const struct writer *w, const struct hp_row_field *field,
-                               const void *row)
+static enum hp_err put_text(struct writer *w, const char *text)
 {
-    if (field->type == HP_ROW_TEXT && strlen(hp_row_text(field, row)) > HP_SCHEMA_MAX_TEXT)
+    size_t length = strlen(text);
+    w->sum = hp_schema_sum_text(w->sum, text, length);
+    if (length > HP_SCHEMA_MAX_TEXT)
         return hp_fail(HP_ERR_INVALID, "cannot write %s: %s has a text of %zu bytes", w->path,
-                       w->format->table, strlen(hp_row_text(field, row)));
-    if (field->type == HP_ROW_U64 && hp_row_number(field, row) > INT64_MAX)
-        return hp_fail(HP_ERR_INVALID, "cannot write %s: %s has a number above 2^63-1: %llu",
-                       w->path, w->format->table, (unsigned long long)hp_row_number(field, row));
-    double real = 0;
-    if (field->type == HP_ROW_REAL)
-        memcpy(&real, (const char *)row + field->offset, sizeof real);
-    if (!isfinite(real) || real < 0)
-        return hp_fail(HP_ERR_INVALID, "cannot write %s: the run took %g seconds", w->path, real);
-    return HP_OK;
-}
-
-/* As sqlite3_bind_...(). A text must live until the row is inserted. */
-static int bind_field(struct writer *w, const struct hp_row_field *field, const void *row)
-{
-    if (field->type == HP_ROW_TEXT) {
-        const char *text = hp_row_text(field, row);
-        size_t length = strlen(text);
-        w->sum = hp_schema_sum_text(w->sum, text, length);
-        return sqlite3_bind_text(w->insert, w->column++, text, (int)length, SQLITE_STATIC);
-    }
-    uint64_t value = field->type == HP_ROW_STRING ? string_id(w, hp_row_text(field, row))
-                                                  : hp_row_number(field, row);
-    w->sum = hp_schema_sum(w->sum, value);
-    if (field->type == HP_ROW_REAL) {
-        double real;
-        memcpy(&real, &value, sizeof real);
-        return sqlite3_bind_double(w->insert, w->column++, real);
-    }
-    if (field->type == HP_ROW_LINK && value == HP_PROFILE_NONE)
-        return sqlite3_bind_null(w->insert, w->column++);
-    return sqlite3_bind_int64(w->insert, w->column++, (int64_t)value);
-}
-
-static enum hp_err put_row(struct writer *w, const void *row, uint64_t id)
-{
-    static const struct hp_row_field id_field = {.type = HP_ROW_U64};
-    int code = w->format->has_id ? bind_field(w, &id_field, &id) : SQLITE_OK;
-    for (size_t k = 0; code == SQLITE_OK && k < w->format->n_fields; k++) {
-        HP_TRY(check_field(w, &w->format->fields[k], row));
-        code = bind_field(w, &w->format->fields[k], row);
-    }
+                       w->format->table, length);
+    int code = sqlite3_bind_text(w->insert, w->column++, text, (int)length, SQLITE_STATIC);
     return code == SQLITE_OK ? HP_OK : fail(w);
+}
+
+/* SQLite's integers are signed: a larger number must not become another. */
+static enum hp_err put_number(struct writer *w, enum hp_row_type type, uint64_t value)
+{
+    double real;
+    int code;
+    memcpy(&real, &value, sizeof real);
+    w->sum = hp_schema_sum(w->sum, value);
+    if (type == HP_ROW_U64 && value > INT64_MAX)
+        return hp_fail(HP_ERR_INVALID, "cannot write %s: %s has a number above 2^63-1: %llu",
+                       w->path, w->format->table, (unsigned long long)value);
+    if (type == HP_ROW_REAL && !(isfinite(real) && real >= 0))
+        return hp_fail(HP_ERR_INVALID, "cannot write %s: the run took %g seconds", w->path, real);
+    if (type == HP_ROW_REAL)
+        code = sqlite3_bind_double(w->insert, w->column++, real);
+    else if (type == HP_ROW_LINK && value == HP_PROFILE_NONE)
+        code = sqlite3_bind_null(w->insert, w->column++);
+    else
+        code = sqlite3_bind_int64(w->insert, w->column++, (int64_t)value);
+    return code == SQLITE_OK ? HP_OK : fail(w);
+}
+
+static enum hp_err put_row(struct writer *w, const void *row, size_t i)
+{
+    if (w->format->has_id)
+        HP_TRY(put_number(w, HP_ROW_U64, i));
+    for (size_t k = 0; k < w->format->n_fields; k++) {
+        const struct hp_row_field *field = &w->format->fields[k];
+        if (field->type == HP_ROW_TEXT)
+            HP_TRY(put_text(w, hp_row_text(field, row)));
+        else if (field->type == HP_ROW_STRING)
+            HP_TRY(put_number(w, field->type, string_id(w, hp_row_text(field, row))));
+        else
+            HP_TRY(put_number(w, field->type, hp_row_number(field, row)));
+    }
+    return HP_OK;
 }
 
 static void finalize(sqlite3_stmt **statement)
