@@ -43,7 +43,7 @@ enum hp_err hp_cores_run_tail(struct hp_cores *cores, struct hp_core *core, stru
 
 /* --- Sums ------------------------------------------------------------------------------------- */
 
-/* The first core says what there is. */
+/* The first core defines the counters. */
 static enum hp_err learn_names(struct hp_cores *cores, const struct hp_core_stat *stats)
 {
     for (size_t i = 0; cores->n == i && stats[i].name; i++) {

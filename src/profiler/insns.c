@@ -11,11 +11,12 @@
 #define TEXT_MAX  256
 
 struct hp_result_insns {
-    const struct hp_program *program; /* that `index` is of */
+    const struct hp_program *program; /* that `index` belongs to */
     uint32_t *index;                  /* static id -> row */
     size_t n_index, cap_index;
-    struct hp_map64 at; /* place -> the first row there */
-    uint32_t *next; /* by row: another of the same place; 0: none (row 0 is always a first one) */
+    struct hp_map64 at; /* place -> its first row */
+    uint32_t
+        *next; /* by row: the next row of the same place; 0: none (row 0 is always a first one) */
     size_t cap_next;
 };
 
@@ -29,7 +30,7 @@ void hp_result_insns_free(struct hp_result_insns *insns)
     free(insns);
 }
 
-/* The table by static id, of this program, as long as the program is now. */
+/* The table by static id of this program, grown to the program's current size. */
 static enum hp_err cover(struct hp_result *r, const struct hp_program *program)
 {
     if (!r->insns && !(r->insns = calloc(1, sizeof *r->insns)))
@@ -45,11 +46,11 @@ static enum hp_err cover(struct hp_result *r, const struct hp_program *program)
     return HP_OK;
 }
 
-/* --- What is said of one ---------------------------------------------------------------------- */
+/* --- Describing one --------------------------------------------------------------------------- */
 
-/* The module of code that was never executed, which a file had at an address: the one in which it
- * was seen, of several the latest; else, for a module may reach further than it was seen to, the
- * file that starts last before it. HP_NO_ID: none. */
+/* The module of an address whose code was never executed: the latest module observed to contain it.
+ * Otherwise, as a module may extend further than observed, the file with the highest base below the
+ * address. HP_NO_ID: none. */
 static uint32_t module_at(const struct hp_code *code, uint64_t address)
 {
     uint32_t below = HP_NO_ID;
@@ -109,7 +110,7 @@ static enum hp_err add_row(struct hp_result *r, const struct hp_static *insn, st
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-/* The row of this place and code: found among those of the place, or added behind them. */
+/* The row of this place and code: found among those of the place, or appended. */
 static enum hp_err row_of(struct hp_result *r, const struct hp_static *insn, struct hp_place place,
                           const char *text, uint32_t *index)
 {

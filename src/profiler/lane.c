@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Batches come every tenth of a millisecond or so; a short wait is cheaper than to sleep. */
+/* Batches come about every tenth of a millisecond: a short spin is cheaper than sleeping. */
 #define SPINS 2000
 
 struct hp_lane {
@@ -47,7 +47,7 @@ static void *run(void *argument)
     }
 }
 
-/* The thread starts with all signals blocked: they are for the one that was there before. */
+/* The thread starts with all signals blocked: the existing thread handles them. */
 static int start(struct hp_lane *lane)
 {
     sigset_t all, before;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A lane: a second thread, which does one thing at a time beside the one that asked for it.
+ * A lane: a second thread that does one job at a time, in parallel with its caller.
  */
 #ifndef HP_PROFILER_LANE_H
 #define HP_PROFILER_LANE_H
@@ -13,13 +13,13 @@ struct hp_lane;
  * or there is no second processor. */
 enum hp_err hp_lane_new(struct hp_lane **lane);
 
-/* Not while something is going on. */
+/* Not while a job is running. */
 void hp_lane_free(struct hp_lane *lane);
 
-/* Begins work(context) in the other thread. */
+/* Starts work(context) in the other thread. */
 void hp_lane_begin(struct hp_lane *lane, void (*work)(void *context), void *context);
 
-/* Waits until it is done: once after each hp_lane_begin(). */
+/* Waits until the job is done: once after each hp_lane_begin(). */
 void hp_lane_wait(struct hp_lane *lane);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Everything that has settings, in one table: each family lists its models, presets and keys beside
- * its own code. `hotpath help models` prints it.
+ * All settings in one table: each family lists its models, presets and keys beside its own code.
+ * `hotpath help models` prints it.
  */
 #ifndef HP_PROFILER_MODELS_H
 #define HP_PROFILER_MODELS_H

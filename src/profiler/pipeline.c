@@ -78,7 +78,7 @@ static enum hp_err take_counts(struct hp_consumer *consumer, uint32_t id,
     return HP_OK;
 }
 
-/* All that was counted of a thread goes to the profilers. */
+/* Passes a thread's counts to the profilers. */
 static enum hp_err end_counting(struct hp_pipeline *p, struct hp_pipeline_thread *thread,
                                 enum hp_end_reason reason)
 {
@@ -113,7 +113,7 @@ static void add_stats(struct hp_cursor_stats *sum, const struct hp_cursor_stats 
     sum->cuts += s->cuts;
 }
 
-/* What a thread needs while it runs. */
+/* Frees what a thread needs only while it runs. */
 static void free_parts(struct hp_pipeline_thread *thread)
 {
     hp_cursor_free(thread->cursor);

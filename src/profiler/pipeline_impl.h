@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Inside the pipeline: pipeline.c makes it and takes what engines deliver, pipeline_sink.c passes
- * on what cursors make of that, pipeline_machine.c has the cores of the threads.
+ * Inside the pipeline: pipeline.c creates it and receives what engines deliver, pipeline_sink.c
+ * passes on what cursors produce, pipeline_machine.c holds the cores of the threads.
  */
 #ifndef HP_PROFILER_PIPELINE_IMPL_H
 #define HP_PROFILER_PIPELINE_IMPL_H
@@ -14,15 +14,15 @@
 #define HP_PIPELINE_PROFILERS 12
 
 struct hp_pipeline_thread {
-    struct hp_sink sink; /* first: the cursor's way back to us */
+    struct hp_sink sink; /* first: the cursor's pointer back to us */
     struct hp_pipeline *pipeline;
     struct hp_cursor *cursor; /* while it runs */
-    struct hp_tally *tally;   /* or this, when the engine counts */
+    struct hp_tally *tally;   /* used instead when the engine counts */
     struct hp_runner runner;  /* its core while it runs, if there is a machine */
     struct hp_thread info;
-    bool executing; /* it asked to become another program, and nothing says it did not */
+    bool executing; /* it called exec, and there is no sign of failure yet */
     void *states[HP_PIPELINE_PROFILERS];
-    size_t exec; /* one more than the place in `execs` of the exec it asked for last; 0: none */
+    size_t exec; /* index in `execs` of its last exec, plus 1; 0: none */
 };
 
 struct hp_pipeline {
@@ -34,8 +34,8 @@ struct hp_pipeline {
     bool counting;
     bool addressed; /* the engine delivers addresses */
     struct hp_cores cores;
-    struct hp_cycles_setup cycles; /* without a program: the machine is run functionally */
-    enum hp_err failure;           /* of a core; nothing is delivered any more */
+    struct hp_cycles_setup cycles; /* without a program: the machine is simulated functionally */
+    enum hp_err failure;           /* of a core; nothing more is delivered */
     struct hp_profiler *profilers[HP_PIPELINE_PROFILERS];
     bool in_lane[HP_PIPELINE_PROFILERS]; /* it runs in the lane */
     size_t n_profilers;
@@ -43,16 +43,16 @@ struct hp_pipeline {
     struct hp_pipeline_thread **threads; /* by thread id */
     size_t n_threads, cap_threads;
     struct hp_pipeline_stats stats;
-    struct hp_cursor_stats ended; /* of the threads that have */
-    uint64_t lost_behind;         /* losses after the region: nobody misses that */
+    struct hp_cursor_stats ended; /* of the threads that have ended */
+    uint64_t lost_behind;         /* losses after the region, which do not matter */
     uint32_t *execs;
     size_t n_execs, cap_execs;
 };
 
 /* --- pipeline_sink.c -------------------------------------------------------------------------- */
 
-/* What the thread's cursor, or tally, delivers to. Before the first thread: who runs in the lane.
- */
+/* What the thread's cursor, or tally, delivers to. Before the first thread: decides which profilers
+ * run in the lane. */
 struct hp_sink hp_pipeline_sink(const struct hp_pipeline *p);
 void hp_pipeline_share_out(struct hp_pipeline *p);
 
@@ -61,10 +61,10 @@ void hp_pipeline_share_out(struct hp_pipeline *p);
 /* The core of a new thread; its timings go to the profilers. */
 enum hp_err hp_pipeline_new_core(struct hp_pipeline_thread *thread);
 
-/* What the cores did before the region does not count; they only got warm. */
+/* Discards the cores' counts from before the region, which only warmed them. */
 void hp_pipeline_forget_warming(struct hp_pipeline *p);
 
-/* The region is over: what is in flight is finished. */
+/* The region is over: finishes what is in flight. */
 void hp_pipeline_finish_cores(struct hp_pipeline *p);
 
 #endif

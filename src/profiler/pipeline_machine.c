@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The cores of a machine, one a thread. */
+/* The cores of a machine, one per thread. */
 #include "profiler/pipeline_impl.h"
 
 /* From the thread's pipe. */
@@ -61,7 +61,7 @@ struct hp_runner_stats hp_pipeline_cycles_stats(const struct hp_pipeline *pipeli
     return sum;
 }
 
-/* The runner of a thread of the program; NULL when there is none. */
+/* The runner of a thread of the program; NULL: none. */
 static const struct hp_runner *runner_of(const struct hp_pipeline *p,
                                          const struct hp_pthread *thread)
 {
@@ -72,7 +72,7 @@ static const struct hp_runner *runner_of(const struct hp_pipeline *p,
     return NULL;
 }
 
-/* The windows of a thread come one behind the other. */
+/* The windows of a thread are adjacent. */
 void hp_pipeline_place_windows(const struct hp_pipeline *pipeline, struct hp_profile *profile)
 {
     const struct hp_runner *runner = NULL;

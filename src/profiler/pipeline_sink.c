@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* From the cursors to the profilers, past the region and the machine. */
+/* From the cursors to the profilers, through the region and the machine. */
 #include "profiler/pipeline_impl.h"
 
 #include "base/grow.h"
@@ -8,7 +8,7 @@
 
 /* --- To the profilers ------------------------------------------------------------------------- */
 
-/* What they get: one of the two. */
+/* What they get: a batch or steps. */
 struct delivery {
     struct hp_pipeline_thread *thread;
     const struct hp_batch *batch;
@@ -34,8 +34,8 @@ static void deliver_in_lane(void *context)
     deliver_to(context, true);
 }
 
-/* Where there are two lanes, all have got it when this returns: nobody is ever ahead, and the code
- * map does not change under anyone. */
+/* With two lanes, both have finished when this returns: no profiler is ahead of another, and the
+ * code map does not change while one reads it. */
 static void deliver(struct delivery *d)
 {
     struct hp_lane *lane = d->thread->pipeline->lane;
@@ -46,7 +46,8 @@ static void deliver(struct delivery *d)
         hp_lane_wait(lane);
 }
 
-/* Before the first batch: who runs in the lane. Without a second thread it is slower, no more. */
+/* Before the first batch: decides which profilers run in the lane. Without a second thread the run
+ * is slower, nothing else. */
 void hp_pipeline_share_out(struct hp_pipeline *p)
 {
     size_t n_in_lane = 0;
@@ -58,7 +59,7 @@ void hp_pipeline_share_out(struct hp_pipeline *p)
         p->in_lane[i] = p->profilers[i]->ops->independent && (i > 0 || n_in_lane < p->n_profilers);
 }
 
-/* To the thread's core, and then, if they are to see it, to the profilers. */
+/* To the thread's core, and then, if the profilers are to see it, to them. */
 static void pass_on(struct hp_pipeline_thread *thread, struct hp_batch *batch, bool seen)
 {
     struct hp_pipeline *p = thread->pipeline;
@@ -71,7 +72,7 @@ static void pass_on(struct hp_pipeline_thread *thread, struct hp_batch *batch, b
 
 /* --- The region ------------------------------------------------------------------------------- */
 
-/* Takes the pipeline into the state it is in when `block` begins. */
+/* Moves the pipeline to the state it is in when `block` begins. */
 static void enter_block(struct hp_pipeline *p, uint32_t block)
 {
     while (hp_region_is_boundary(&p->region, block)) {
@@ -101,7 +102,7 @@ static void region_batch(struct hp_pipeline_thread *thread, const struct hp_batc
 
 /* --- Programs that are executed --------------------------------------------------------------- */
 
-/* An exec that failed is taken back: the thread's own, which need not be the latest. */
+/* Takes back a failed exec: the thread's own, which need not be the latest. */
 static void forget_exec(struct hp_pipeline *p, struct hp_pipeline_thread *thread)
 {
     size_t index = thread->exec - 1;
@@ -174,8 +175,8 @@ static void on_steps(struct hp_sink *sink, const struct hp_steps *steps)
     deliver(&(struct delivery){.thread = (struct hp_pipeline_thread *)sink, .steps = steps});
 }
 
-/* Whether everybody takes steps. A region may begin and end inside a run; addresses and events are
- * by block. */
+/* Whether every profiler takes steps. Not with a region, which may begin and end inside a run, nor
+ * with addresses or events, which are by block. */
 static bool by_steps(const struct hp_pipeline *p)
 {
     bool all = !p->has_region && !p->addressed && !p->cores.machine && p->n_profilers > 0;

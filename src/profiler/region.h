@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A part of a run: which one was asked for, and how far the run is.
+ * The observed part of a run, and how far the run has come.
  */
 #ifndef HP_PROFILER_REGION_H
 #define HP_PROFILER_REGION_H
@@ -10,10 +10,10 @@
 
 /*
  * Which part of the run the profilers see: from the first entry of the function `from` (NULL: from
- * the start), then after `after` more instructions, for `length` instructions (0: to the end). The
- * clock is the sum over the threads in the order in which their words are read: exact for one
- * thread. Blocks are not divided: a region starts with the first block that begins at or after its
- * start, and ends before the first that begins at or after its end, so regions side by side add up.
+ * the start), after `after` more instructions, for `length` instructions (0: to the end). The clock
+ * is the sum over the threads in the order in which their words are read: exact for one thread.
+ * Blocks are not divided: a region starts with the first block that begins at or after its start,
+ * and ends before the first that begins at or after its end, so adjacent regions add up.
  */
 struct hp_region {
     const char *from;
@@ -22,8 +22,8 @@ struct hp_region {
 };
 
 enum hp_region_state {
-    HP_REGION_WAIT_FROM,  /* for the function */
-    HP_REGION_WAIT_AFTER, /* for the instructions to skip */
+    HP_REGION_WAIT_FROM,  /* waiting for the function */
+    HP_REGION_WAIT_AFTER, /* skipping instructions */
     HP_REGION_OPEN,
     HP_REGION_DONE,
 };
@@ -41,12 +41,11 @@ void hp_region_begin(struct hp_region_progress *progress, const struct hp_region
                      struct hp_functions *functions);
 void hp_region_fini(struct hp_region_progress *progress);
 
-/* Whether the block is where the function region.from starts. */
+/* Whether the block is the entry of the function region.from. */
 bool hp_region_is_named(struct hp_region_progress *progress, uint32_t block);
 
-/* Whether the present state ends where `block` begins. Lengths are counted from where the region
- * was asked to begin, not from the block it began with, so that regions side by side do not
- * overlap. */
+/* Whether the present state ends where `block` begins. Lengths count from the requested beginning
+ * of the region, not from its first block, so that adjacent regions do not overlap. */
 static inline bool hp_region_is_boundary(struct hp_region_progress *p, uint32_t block)
 {
     const struct hp_region *region = &p->region;
@@ -59,7 +58,7 @@ static inline bool hp_region_is_boundary(struct hp_region_progress *p, uint32_t 
     return false;
 }
 
-/* The present state has ended. */
+/* Enters the next state. */
 void hp_region_next(struct hp_region_progress *progress);
 
 #endif

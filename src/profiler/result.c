@@ -149,7 +149,7 @@ static enum hp_err add_line(struct hp_result *r, uint32_t block, uint32_t from, 
 
 static const struct hp_source no_source = {.file = "", .inlined = "", .call_file = ""};
 
-/* The source lines of a block: runs of instructions that come from the same one. */
+/* The source lines of a block: runs of instructions from the same line. */
 static enum hp_err add_lines(struct hp_result *r, uint32_t id)
 {
     const struct hp_block *block = hp_code_block(r->code, id);
@@ -199,7 +199,7 @@ static enum hp_err add_block(struct hp_result *r, uint32_t id, uint32_t version)
     return hp_functions_lines_wanted(r->functions) == HP_LINES_ALL ? add_lines(r, id) : HP_OK;
 }
 
-/* Blocks of other code at the same place are told apart by a version. */
+/* Blocks with different code at the same place are distinguished by a version. */
 static enum hp_err add_blocks(struct hp_result *r)
 {
     struct hp_map64 versions = {0};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The result: where profilers put what they found. It brings the code map into the profile once,
- * whoever asks first: modules, functions, blocks with their lines, threads. What a profiler of
- * somebody else's needs of it is in hotpath/profiler.h.
+ * The result: where profilers put what they found. It brings the code map into the profile once, on
+ * the first request: modules, functions, blocks with their lines, threads. The part that external
+ * profilers need is in hotpath/profiler.h.
  */
 #ifndef HP_PROFILER_RESULT_H
 #define HP_PROFILER_RESULT_H
@@ -17,7 +17,7 @@ struct hp_result {
     struct hp_code *code;
     struct hp_functions *functions;
     struct hp_result_memory *memory; /* private */
-    struct hp_result_insns *insns;   /* private to insns.c; NULL: nobody asked */
+    struct hp_result_insns *insns;   /* private to insns.c; NULL: not used yet */
 };
 
 /* For an empty `profile`. Keeps the pointers. */
@@ -29,10 +29,10 @@ void hp_result_free(struct hp_result *result);
  * new. */
 enum hp_err hp_result_function(struct hp_result *result, uint32_t id, uint32_t *index);
 
-/* The same, but HP_PROFILE_NONE when it is not there yet. */
+/* The same, but HP_PROFILE_NONE when the function is not in the profile yet. */
 uint32_t hp_result_known_function(const struct hp_result *result, uint32_t id);
 
-/* Where an address of a module is. */
+/* The place of an address of a module. */
 struct hp_place hp_result_place(const struct hp_result *result, uint32_t module, uint64_t address);
 
 #endif

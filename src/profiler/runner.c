@@ -64,13 +64,13 @@ static void count(struct hp_runner *runner, uint64_t insns)
         runner->stats.measured += insns;
 }
 
-/* Enters the phase of what comes next. */
+/* Enters the phase of the next instruction. */
 static enum hp_err advance(struct hp_runner *runner, uint64_t *left)
 {
     return enter(runner, hp_windows_at(&runner->setup->windows, runner->stats.instructions, left));
 }
 
-/* Blocks are not divided: a phase begins with the first block that begins in it. */
+/* Blocks are not divided: a phase starts with the first block that begins in it. */
 static enum hp_err run_windows(struct hp_runner *runner, struct hp_cores *cores,
                                struct hp_code *code, const struct hp_batch *batch)
 {
@@ -113,7 +113,7 @@ static enum hp_err run_tail(struct hp_runner *runner, struct hp_cores *cores, st
         HP_TRY(hp_pipe_tail(runner->pipe, tail));
     else if (runner->phase == HP_PHASE_WARM)
         HP_TRY(hp_cores_run_tail(cores, runner->core, code, tail, events));
-    *events = NULL; /* not of every tail: then of none */
+    *events = NULL; /* only some tails have events here, so none are reported */
     count(runner, tail->insns);
     return HP_OK;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What runs a thread on a machine: its core and, where the machine is run in cycles, the pipe
- * around it; and which of the two runs what (windows.h).
+ * Runs a thread on a machine: on its core or, where the machine is simulated in cycles, on the pipe
+ * around the core. windows.h decides which.
  */
 #ifndef HP_PROFILER_RUNNER_H
 #define HP_PROFILER_RUNNER_H
@@ -10,7 +10,7 @@
 #include "profiler/cores.h"
 #include "profiler/windows.h"
 
-/* How a machine is run in cycles. */
+/* How a machine is simulated in cycles. */
 struct hp_cycles_setup {
     struct hp_program *program;
     struct hp_windows windows;
@@ -21,23 +21,23 @@ struct hp_cycles_setup {
 
 /* What a runner has done. */
 struct hp_runner_stats {
-    uint64_t instructions; /* that it was given in the region */
-    uint64_t measured;     /* of these, in cycles, and measured */
+    uint64_t instructions; /* passed to it in the region */
+    uint64_t measured;     /* of these, simulated in cycles and measured */
 };
 
 struct hp_runner {
     struct hp_core *core;
-    struct hp_pipe *pipe; /* NULL: there are no cycles */
+    struct hp_pipe *pipe; /* NULL: no cycles */
     const struct hp_cycles_setup *setup;
-    enum hp_phase phase;   /* that of what came last */
-    const uint16_t *costs; /* of the branches of the next batch, for the queue; the owner's to set.
-                              NULL: none */
+    enum hp_phase phase; /* the phase of the latest instruction */
+    const uint16_t
+        *costs; /* of the next batch's branches, for the queue; set by the owner. NULL: none */
     struct hp_runner_stats stats;
-    uint64_t *windows; /* where those measured begin: instructions of the thread before them */
+    uint64_t *windows; /* where the measured windows begin: the thread's instructions before them */
     size_t n_windows, cap_windows;
 };
 
-/* Keeps everything. `setup` NULL: no cycles. `timings` gets what the pipe says, with `context`.
+/* Keeps all pointers. `setup` NULL: no cycles. `timings` gets the pipe's timings, with `context`.
  * HP_ERR_NOMEM; hp_runner_fini() is safe then. */
 enum hp_err hp_runner_init(
     struct hp_runner *runner, const struct hp_machine *machine, const struct hp_cycles_setup *setup,
@@ -51,9 +51,9 @@ void hp_runner_fini(struct hp_runner *runner);
 enum hp_err hp_runner_batch(struct hp_runner *runner, struct hp_cores *cores, struct hp_code *code,
                             struct hp_batch *batch, bool in_region);
 
-/* What an event means for the machine: the block of a tail is run, and `*events` are its events
- * (NULL when there are none, and for all other events); what comes behind a signal, say, does not
- * follow from what came before; at the end everything in flight is finished. */
+/* Applies an event to the machine. The block of a tail is run, and `*events` are its events (NULL
+ * when there are none, and for all other events). After a signal, for example, the next block does
+ * not follow from the previous one. At the end everything in flight is finished. */
 enum hp_err hp_runner_event(struct hp_runner *runner, struct hp_cores *cores, struct hp_code *code,
                             const struct hp_event *event, bool in_region,
                             const struct hp_events **events);

@@ -17,7 +17,7 @@ struct hp_windows hp_windows_usual(void)
 #define LONGEST (UINT64_MAX / 16)
 #define ALL     UINT64_MAX
 
-/* hp_windows_usual(), with what is left of the period still open. */
+/* hp_windows_usual(), with the rest of the period still open. */
 static const struct hp_windows open = {
     .period = 1000000, .warm = ALL, .ramp = 2000, .detail = 50000};
 static const struct hp_preset presets[] = {

@@ -24,7 +24,7 @@ struct thread {
     uint32_t id;
     bool ended;
     uint32_t signals;  /* open */
-    uint32_t expected; /* the block the next batch has to start with; HP_NO_ID: any */
+    uint32_t expected; /* the block that the next batch must start with; HP_NO_ID: any */
     uint64_t *returns; /* addresses that open calls expect */
     size_t depth, cap;
 };
@@ -58,7 +58,7 @@ static void check_block(struct check *c, const struct hp_block *b)
     while (at < b->end) {
         if (hp_decode(c->decoder, mode, at, bytes + (at - b->start), (size_t)(b->end - at), false,
                       &insn) != HP_OK)
-            return; /* the program knows an instruction that we do not */
+            return; /* the program may use an instruction that we cannot decode */
         insns++;
         if (insn.flow != HP_FLOW_NONE && at != b->last)
             violation(c, "block at 0x%llx goes on behind the transfer at 0x%llx", start,
@@ -76,7 +76,7 @@ static void note_call(struct thread *t, uint64_t address)
 {
     t->check->stats.calls++;
     if (t->depth == MAX_DEPTH)
-        t->depth = 0; /* counted as unmatched from here on; memory stays bounded */
+        t->depth = 0; /* counted as unmatched from here on, so that memory stays bounded */
     if (hp_grow(&t->returns, &t->cap, t->depth + 1, sizeof *t->returns) == HP_OK)
         t->returns[t->depth++] = address;
 }
