@@ -29,9 +29,8 @@ struct hp_runner {
     struct hp_core *core;
     struct hp_pipe *pipe; /* NULL: no cycles */
     const struct hp_cycles_setup *setup;
-    enum hp_phase phase; /* the phase of the latest instruction */
-    const uint16_t
-        *costs; /* of the next batch's branches, for the queue; set by the owner. NULL: none */
+    enum hp_phase phase;   /* the phase of the latest instruction */
+    const uint16_t *costs; /* for the queue: of the next batch, set by the owner; NULL: none */
     struct hp_runner_stats stats;
     uint64_t *windows; /* where the measured windows begin: the thread's instructions before them */
     size_t n_windows, cap_windows;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The shadow stack: which function runs inside which. And the loop that counts edges: it stands
- * here so that what a call or return does is part of it (a tenth faster than across files).
+ * The shadow stack: which function runs inside which. The loop that counts edges is in the same
+ * file so that calls and returns are inlined into it (a tenth faster than across files).
  */
 #include "base/grow.h"
 #include "profiler/exact/contexts.h"
 #include "profiler/exact/exact_impl.h"
 #include "profiler/exact/loops.h"
 
-/* For what a call or return does on the way: as calls of their own they cost a tenth of the
- * speed. */
+/* For the steps of a call or return: out of line they cost a tenth of the speed. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 #define STUB_INSNS 5 /* the longest PLT entry: AArch64's with a landing pad */
@@ -38,8 +37,8 @@ uint32_t hp_exact_find_call(struct hp_exact_thread *t, uint32_t caller, uint32_t
 
 static __attribute__((noinline)) bool make_room(struct hp_exact_thread *t, uint32_t from);
 
-/* `caller`: of the call that makes it, or HP_CONTEXT_NO_CALL. `from`: the block from which the
- * frame at the top is left; HP_NO_ID: from none. */
+/* `caller`: of the call that enters it, or HP_CONTEXT_NO_CALL. `from`: the block from which the
+ * frame at the top is left; HP_NO_ID: none. */
 ALWAYS_INLINE void push(struct hp_exact_thread *t, enum hp_frame_kind kind, uint64_t expects,
                         uint32_t function, uint32_t caller, uint32_t from, const bool loops)
 {
@@ -90,7 +89,7 @@ static __attribute__((noinline)) void ask(struct hp_exact *exact, uint32_t block
     spot->asked = true;
 }
 
-/* The function of a block by its symbol, or that was entered there; else HP_NO_ID. */
+/* The function of a block by its symbol, or the one entered there; else HP_NO_ID. */
 ALWAYS_INLINE uint32_t function_of(struct hp_exact_thread *t, uint32_t block)
 {
     const struct hp_stack_block *spot = &t->exact->spots[block];
@@ -99,7 +98,7 @@ ALWAYS_INLINE uint32_t function_of(struct hp_exact_thread *t, uint32_t block)
     return spot->function;
 }
 
-/* The function that is entered by a call of this block. */
+/* The function that a call to this block enters. */
 ALWAYS_INLINE uint32_t enter(struct hp_exact_thread *t, uint32_t block)
 {
     if (function_of(t, block) == HP_NO_ID) {
@@ -109,22 +108,22 @@ ALWAYS_INLINE uint32_t enter(struct hp_exact_thread *t, uint32_t block)
     return t->exact->spots[block].function;
 }
 
-/* The function that control comes back to in an unexpected way: where there is no symbol, the one
- * that calls returned to there. */
+/* The function that control unexpectedly returns to: without a symbol, the one that earlier calls
+ * returned to there. */
 static uint32_t landing(struct hp_exact_thread *t, uint32_t block)
 {
     uint32_t function = function_of(t, block);
     return function == HP_NO_ID ? t->exact->homes[block] : function;
 }
 
-/* A return led to the block for the first time, and was dealt with. */
+/* A return led to the block for the first time, and has been handled. */
 static __attribute__((noinline)) void settle(struct hp_exact_thread *t, uint32_t block)
 {
     t->exact->spots[block].returned_to = true;
     t->exact->homes[block] = top(t) ? top(t)->function : HP_NO_ID;
 }
 
-/* The function a block is in: by symbol, or else the one that runs. */
+/* The function of a block: by symbol, or else the one that is running. */
 ALWAYS_INLINE uint32_t running(struct hp_exact_thread *t, uint32_t block)
 {
     uint32_t function = function_of(t, block);
@@ -196,7 +195,7 @@ static __attribute__((noinline)) enum hp_how unexpected_return(struct hp_exact_t
     }
     if (!t->n_frames || top(t)->kind != HP_FRAME_BASE)
         return HP_HOW_STAYED;
-    /* out of where the history began: a forked child, a coroutine */
+    /* beyond the start of the history: a forked child, a coroutine */
     pop(t, t->loops);
     push(t, HP_FRAME_BASE, 0, function, HP_CONTEXT_NO_CALL, HP_NO_ID, t->loops);
     return HP_HOW_BEGUN;
@@ -220,8 +219,8 @@ ALWAYS_INLINE enum hp_how on_return(struct hp_exact_thread *t, uint32_t from, ui
 }
 
 /*
- * Whether the block is a stub: a few instructions, entered just now, that only jump on (a PLT
- * entry). Where it goes, a function begins, whether or not there is a symbol for it.
+ * Whether the block is a stub: a few instructions, just entered, that end in a computed jump (a PLT
+ * entry). A function begins where it goes, with or without a symbol.
  */
 static bool is_stub(struct hp_exact_thread *t, uint32_t block)
 {
@@ -230,26 +229,25 @@ static bool is_stub(struct hp_exact_thread *t, uint32_t block)
            t->clock - top(t)->entered == insns;
 }
 
-/* Whether a jump comes from another module. Then it leads to a function (the dynamic linker,
- * binding lazily), unless calls return there: longjmp. */
+/* Whether a jump comes from another module. Then it enters a function (lazy binding by the dynamic
+ * linker), unless calls return there: longjmp. */
 static bool enters_module(const struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
     return t->exact->spots[from].module != t->exact->spots[to].module &&
            !t->exact->spots[to].returned_to;
 }
 
-/* A jump into `function`, which is not the one that runs. */
+/* A jump into `function`, which is not the one running. */
 static __attribute__((noinline)) enum hp_how jump_into(struct hp_exact_thread *t, uint32_t from,
                                                        uint32_t to, uint32_t function)
 {
     bool computed = t->exact->spots[from].flow == HP_FLOW_JUMP_IND;
-    /* A direct jump inside a function says nothing, whatever the stack holds. */
+    /* A direct jump inside a function changes nothing, whatever the stack holds. */
     if (!computed && function_of(t, from) == function)
         return HP_HOW_STAYED;
     bool entry = t->exact->spots[to].entry;
     uint32_t caller = entry ? running(t, from) : HP_CONTEXT_NO_CALL;
-    /* Back into a function that came here by jumps (a cold part, mutual tail calls), or by
-     * longjmp. */
+    /* Back into a function that jumped here (a cold part, mutual tail calls), or by longjmp. */
     size_t n = hp_search_function(t, function, entry || !computed);
     if (n) {
         pop_to(t, n);
@@ -275,7 +273,7 @@ ALWAYS_INLINE enum hp_how on_jump(struct hp_exact_thread *t, uint32_t from, uint
     return HP_HOW_STAYED;
 }
 
-/* What a transfer means for loops, after what it did to the stack. */
+/* Updates the loops for a transfer, after the stack. */
 ALWAYS_INLINE void arrive(struct hp_exact_thread *t, enum hp_how how, uint32_t from, uint32_t to)
 {
     switch (how) {
@@ -289,7 +287,7 @@ ALWAYS_INLINE void arrive(struct hp_exact_thread *t, enum hp_how how, uint32_t f
     }
 }
 
-/* `from` was retired and `to` comes next; the clock includes `from`. */
+/* `from` has retired and `to` is next; the clock includes `from`. */
 ALWAYS_INLINE void transfer(struct hp_exact_thread *t, uint32_t kind, uint32_t from, uint32_t to,
                             const bool loops)
 {
@@ -309,7 +307,7 @@ ALWAYS_INLINE void transfer(struct hp_exact_thread *t, uint32_t kind, uint32_t f
 
 /* --- Counting --------------------------------------------------------------------------------- */
 
-/* As transfer(), apart from the loop. */
+/* transfer() outside the main loop. */
 static __attribute__((noinline)) void show(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
     transfer(t, t->cells[t->exact->spots[from].unit].watch & HP_WATCH_LAST, from, to, false);
@@ -321,7 +319,7 @@ static __attribute__((noinline)) void show_loops(struct hp_exact_thread *t, uint
     transfer(t, t->cells[t->exact->spots[from].unit].watch & HP_WATCH_LAST, from, to, true);
 }
 
-/* What happens at an inner transfer that has just been shown to the stack. */
+/* The operation of an inner transfer that has just been shown to the stack. */
 static struct hp_exact_op make_op(struct hp_exact_thread *t, uint32_t from, uint32_t to,
                                   uint64_t insns, uint32_t at)
 {
@@ -337,8 +335,8 @@ static struct hp_exact_op make_op(struct hp_exact_thread *t, uint32_t from, uint
                                 .is_call = known && a->flow == HP_FLOW_CALL && b->start != a->end};
 }
 
-/* Keeps the `n` operations of a run; without room for them it stays new. `last`: what has to be
- * watched at its end. */
+/* Stores the `n` operations of a run; without memory for them it stays new. `last`: what to watch
+ * at its end. */
 static void keep_ops(struct hp_exact_thread *t, struct hp_exact_cell *cell,
                      const struct hp_exact_op *ops, uint32_t n, uint32_t last)
 {
@@ -353,7 +351,7 @@ static void keep_ops(struct hp_exact_thread *t, struct hp_exact_cell *cell,
     }
 }
 
-/* The top frame, which has a cover, ran some of the blocks of a run. */
+/* The top frame, which has a cover, ran these blocks of a run. */
 static __attribute__((noinline)) void cover(struct hp_exact_thread *t, uint32_t unit,
                                             uint32_t first, uint32_t end)
 {
@@ -364,9 +362,9 @@ static __attribute__((noinline)) void cover(struct hp_exact_thread *t, uint32_t 
 }
 
 /*
- * The inner transfers of a run, at `clock`, one by one. With `counts` they are counted too: of the
- * last run of a batch it is not known yet how it goes on. Says where the clock is when the last
- * block begins.
+ * Walks the inner transfers of a run, starting at `clock`. With `counts` they are counted too: how
+ * the last run of a batch continues is not known yet. Returns the clock at the start of the last
+ * block.
  */
 static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32_t unit,
                                                uint64_t clock, bool counts)
@@ -403,7 +401,7 @@ static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32
         hp_exact_loops_covered(t, spots[blocks[n - 1]].unit);
     uint32_t last = t->cells[spots[blocks[n - 1]].unit].watch & HP_WATCH_LAST;
     if (!counts && t->loops && t->loops->n_marked != marked)
-        t->cells[unit].watch |= last; /* headers were found on the way: it has to be walked again */
+        t->cells[unit].watch |= last; /* headers were found on the way: it must be walked again */
     else if (!counts)
         keep_ops(t, &t->cells[unit], ops, n_ops, last);
     return clock;
@@ -431,7 +429,7 @@ static __attribute__((noinline)) void run_loop_ops(struct hp_exact_thread *t, ui
 {
     uint32_t first = 0;
     for (size_t i = hp_watch_place(watch);; i++) {
-        const struct hp_exact_op *op = &t->ops[i]; /* new ones may be added on the way */
+        const struct hp_exact_op *op = &t->ops[i]; /* the array may grow on the way */
         bool more = op->more;
         if (op->follows) {
             hp_exact_loops_follow(t, op->from, op->to);
@@ -451,7 +449,7 @@ static __attribute__((noinline)) void run_loop_ops(struct hp_exact_thread *t, ui
             break;
     }
     if (t->loops->cover && first == 0)
-        hp_exact_loops_covered(t, unit); /* all of it in one frame */
+        hp_exact_loops_covered(t, unit); /* all in one frame */
     else if (t->loops->cover)
         cover(t, unit, first, HP_RUN_MAX);
 }
@@ -475,8 +473,7 @@ ALWAYS_INLINE void count_steps(struct hp_exact_thread *t, const struct hp_step *
             hp_exact_loops_covered(t, steps->unit);
         }
         clock += cell->insns;
-        /* Which of the two it is is as hard to predict as the program's own branch: this way there
-         * is no branch on it. */
+        /* As hard to predict as the program's own branch: so there is no branch on it. */
         size_t side = cell->next[1] == to;
         if (__builtin_expect(cell->next[side] == to, 1))
             cell->count[side]++;
@@ -510,7 +507,7 @@ static void add_calls(struct hp_exact_thread *t, uint32_t from, uint32_t callee,
         t->calls[call].count += count;
 }
 
-/* The function that a jump enters, as on_jump() would say; HP_NO_ID: none. */
+/* The function that a jump enters, as on_jump() would find it; HP_NO_ID: none. */
 static uint32_t entered_by_jump(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
     const struct hp_stack_block *a = &t->exact->spots[from];
@@ -534,7 +531,7 @@ static bool is_jump(const struct hp_stack_block *from)
            from->flow == HP_FLOW_JUMP_IND;
 }
 
-/* First what is called or returned to: that tells where functions without symbols are. */
+/* Call and return targets first: they show where functions without symbols are. */
 void hp_exact_count_calls(struct hp_exact_thread *t, const struct hp_edge_count *edges, size_t n)
 {
     struct hp_stack_block *spots = t->exact->spots;
@@ -570,7 +567,7 @@ void hp_exact_enter_signal(struct hp_exact_thread *t)
          t->loops ? t->loops->current : HP_NO_ID, t->loops);
     if (t->loops)
         t->loops->current =
-            HP_NO_ID; /* another signal, before the handler begins, interrupts nothing */
+            HP_NO_ID; /* a second signal before the handler begins interrupts nothing */
     t->fresh = true;
 }
 
@@ -588,8 +585,9 @@ void hp_exact_leave_signal(struct hp_exact_thread *t)
 }
 
 /*
- * Room for one more frame, above what is left from the block `from`. When there are too many a new
- * history begins in what runs: nobody knows which of them will ever be returned to.
+ * Makes room for one more frame, above the one left from the block `from`. At the limit a new
+ * history starts in the running function, as it is unknown which of the frames will ever be
+ * returned to.
  */
 static bool make_room(struct hp_exact_thread *t, uint32_t from)
 {

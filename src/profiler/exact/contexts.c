@@ -19,7 +19,7 @@ enum hp_err hp_exact_contexts_start(struct hp_exact_thread *t)
 
 /* --- Finding one ------------------------------------------------------------------------------ */
 
-/* Under which the map has it: by its call, else by its function, which is far below 2^31. */
+/* Its key in the map: by its call, else by its function, which is far below 2^31. */
 static uint64_t key_of(uint32_t parent, uint32_t function, uint32_t call)
 {
     return (uint64_t)parent << 32 | (call == HP_NO_ID ? UINT32_C(1) << 31 | function : call);
@@ -48,7 +48,7 @@ static uint32_t add_context(struct hp_exact_thread *t, uint32_t parent, uint32_t
     return index;
 }
 
-/* Whether there is no room for a child. Where a thread's history begins there must be. */
+/* Whether there is no room for a child. There must be room where a thread's history begins. */
 static bool is_full(const struct hp_exact_thread *t, uint32_t parent, uint32_t function)
 {
     const struct hp_context_more *more = &t->context_more[parent];
@@ -59,7 +59,7 @@ static bool is_full(const struct hp_exact_thread *t, uint32_t parent, uint32_t f
            (function != HP_CONTEXT_SIGNAL && more->depth >= HP_CONTEXT_DEPTH);
 }
 
-/* The child is not there yet: makes it, or finds where it belongs instead. */
+/* Creates the missing child, or finds the rest that replaces it. */
 static uint32_t new_context(struct hp_exact_thread *t, uint32_t parent, uint32_t function,
                             uint32_t caller, uint32_t call)
 {
@@ -80,7 +80,7 @@ static uint32_t find(struct hp_exact_thread *t, uint32_t parent, uint32_t functi
     if (child == HP_MAP64_NONE)
         child = new_context(t, parent, function, caller, call);
     if (child == parent)
-        return child; /* there is no memory */
+        return child; /* out of memory */
     if (t->contexts[parent].last)
         t->contexts[t->contexts[parent].last].after = child;
     t->contexts[parent].last = child;
@@ -90,8 +90,8 @@ static uint32_t find(struct hp_exact_thread *t, uint32_t parent, uint32_t functi
 /* --- Rests ------------------------------------------------------------------------------------ */
 
 /*
- * The frames in a rest are not told apart by contexts: of them it is counted what is active, and
- * the contexts below are looked through.
+ * Whether the function or call is active below a rest. Contexts do not distinguish the frames in a
+ * rest: their active ones are counted, and the contexts below are searched.
  */
 static bool has_below(struct hp_exact_thread *t, uint32_t context, uint32_t function, uint32_t call)
 {
@@ -153,7 +153,7 @@ void hp_exact_contexts_find(struct hp_exact_thread *t, struct hp_frame *frame, u
         enter_rest(t, frame);
 }
 
-/* It is counted as if entered by this call, but stays in the context that it is in. */
+/* Counts it as entered by this call, but leaves it in its context. */
 void hp_exact_contexts_again(struct hp_exact_thread *t, const struct hp_frame *frame,
                              uint32_t caller)
 {
@@ -179,7 +179,7 @@ void hp_exact_contexts_again(struct hp_exact_thread *t, const struct hp_frame *f
 
 /* --- The end of a thread ---------------------------------------------------------------------- */
 
-/* Begins, or ends, being in a context, and counts what is the outermost of its kind. */
+/* Enters or leaves a context, and counts what is outermost. */
 static void visit(struct hp_exact_thread *t, uint32_t i, bool begin)
 {
     const struct hp_context *context = &t->contexts[i];
@@ -200,8 +200,8 @@ static void visit(struct hp_exact_thread *t, uint32_t i, bool begin)
         activity->active--;
 }
 
-/* Goes through the tree: children before siblings. `links`: of each context the first child and the
- * next sibling; 0: none. */
+/* Walks the tree, children before siblings. `links`: each context's first child and next sibling;
+ * 0: none. */
 static void visit_all(struct hp_exact_thread *t, uint32_t (*links)[2])
 {
     for (size_t i = t->n_contexts; i-- > 1;) {
@@ -236,10 +236,10 @@ static void keep_activities(struct hp_exact_thread *t)
         }
     struct hp_activity *kept = realloc(all, (t->n_activities + 1) * sizeof *kept);
     t->activities = kept ? kept : all;
-    t->cap_activities = 0; /* nothing is added any more */
+    t->cap_activities = 0; /* nothing is added from here on */
 }
 
-/* Whatever is in a frame below counts there. */
+/* What runs above an activation of the same function or call counts in that one. */
 void hp_exact_contexts_seal(struct hp_exact_thread *t)
 {
     if (t->n_contexts <= 1 || !grow_activities(t))
@@ -262,7 +262,7 @@ static int heavier_first(const void *a, const void *b)
     return x > y ? -1 : x < y;
 }
 
-/* The least that a context must have spent so that there is room for it in the profile. */
+/* The least that a context must have spent to be kept in the profile. */
 static enum hp_err find_least(const struct hp_exact_thread *t, uint64_t *least)
 {
     *least = 0;
@@ -279,8 +279,8 @@ static enum hp_err find_least(const struct hp_exact_thread *t, uint64_t *least)
     return HP_OK;
 }
 
-/* Makes rests of the contexts that spent less, and so do all above them; but signals, and where a
- * history begins, stay. */
+/* Turns contexts that spent less, as did all their children, into rests. Signals and the start of a
+ * history stay. */
 static void drop_light(struct hp_exact_thread *t, uint64_t least)
 {
     for (size_t i = 1; i < t->n_contexts; i++) {
@@ -294,8 +294,8 @@ static void drop_light(struct hp_exact_thread *t, uint64_t least)
     }
 }
 
-/* Makes `inclusive` the instructions of the context alone: without those of its children, which
- * come later, but for a rest. */
+/* Makes `inclusive` exclusive: subtracts the children, which come later in the array, except
+ * rests. */
 static void leave_own(struct hp_exact_thread *t)
 {
     for (size_t i = 1; i < t->n_contexts; i++) {
@@ -323,7 +323,7 @@ static enum hp_err known_context(struct hp_profile *profile, struct hp_map64 *kn
     return hp_map64_put(known, key, *index);
 }
 
-/* `parent`, `*index`: in the profile; HP_PROFILE_NONE: none, as of what is only a boundary. */
+/* `parent`, `*index`: in the profile; HP_PROFILE_NONE: none, as for a mere boundary. */
 static enum hp_err add_context_count(const struct hp_context *context, uint32_t thread,
                                      uint32_t parent, struct hp_result *result,
                                      struct hp_map64 *known, uint32_t *index)

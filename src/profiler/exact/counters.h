@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counters by key, for what is rare: kept in the order in which the keys came.
+ * Counters by key, for rare things: kept in order of first use.
  */
 #ifndef HP_PROFILER_EXACT_COUNTERS_H
 #define HP_PROFILER_EXACT_COUNTERS_H

@@ -25,7 +25,7 @@ static uint64_t hash_sites(const uint32_t *sites, uint32_t n)
     return hash;
 }
 
-/* The set of the `n` sites that stand behind all others; 0: there is no room for it. */
+/* The set of the `n` sites stored after all others; 0: no room for it. */
 static uint32_t intern(struct hp_covers *c, uint32_t n)
 {
     const uint32_t *sites = c->sites + c->n_sites;
@@ -73,6 +73,6 @@ uint32_t hp_covers_extend(struct hp_covers *c, uint32_t cover, uint32_t site)
         return found;
     found = add_site(c, cover, site);
     if (hp_map64_put(&c->extended, key, found) != HP_OK)
-        return found; /* it is only slower without */
+        return found; /* only slower without it */
     return found;
 }

@@ -33,7 +33,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     return HP_OK;
 }
 
-/* What is needed only while the thread runs. */
+/* Frees what is needed only while the thread runs. */
 static void free_tables(struct hp_exact_thread *thread)
 {
     free(thread->cells);
@@ -58,7 +58,7 @@ static void free_tables(struct hp_exact_thread *thread)
 
 void hp_exact_forget(struct hp_exact_thread *thread)
 {
-    if (!thread->loops) { /* which are counted at last */
+    if (!thread->loops) { /* loops need them at the end */
         free(thread->edges);
         thread->edges = NULL;
         thread->n_edges = 0;
@@ -83,7 +83,7 @@ static void free_thread(struct hp_exact_thread *thread)
     free(thread);
 }
 
-/* Adds to the edges of a thread that is sealed; those of several units may be the same. */
+/* Adds to the edges of a sealed thread; several units may share an edge. */
 static bool add_edge(struct hp_exact_thread *t, size_t *cap, struct hp_map64 *index, uint32_t from,
                      uint32_t to, uint64_t count)
 {
@@ -100,7 +100,7 @@ static bool add_edge(struct hp_exact_thread *t, size_t *cap, struct hp_map64 *in
     return true;
 }
 
-/* What left a unit went through all of it. */
+/* Everything that left a unit went through all of it. */
 static bool add_unit(struct hp_exact_thread *t, size_t *cap, struct hp_map64 *index, uint32_t unit,
                      uint32_t to, uint64_t count)
 {
@@ -137,7 +137,7 @@ void hp_exact_seal(struct hp_exact_thread *t)
 {
     struct hp_map64 index = {0};
     if (t->n_frames)
-        hp_exact_unwind(t); /* it did not end in order */
+        hp_exact_unwind(t); /* it did not end properly */
     if (t->loops)
         hp_exact_loops_seal(t);
     if (t->sealed)
@@ -154,7 +154,7 @@ void hp_exact_seal(struct hp_exact_thread *t)
 
 /* --- Counting --------------------------------------------------------------------------------- */
 
-/* What the shadow stack needs to know of blocks that are new in the code map. */
+/* Prepares the shadow stack's data for new blocks of the code map. */
 static enum hp_err grow_spots(struct hp_exact *exact)
 {
     size_t n = hp_code_n_blocks(exact->code);
@@ -182,7 +182,7 @@ static bool is_direct_jump(const struct hp_exact *exact, uint32_t block)
     return flow == HP_FLOW_JUMP || flow == HP_FLOW_COND;
 }
 
-/* Enters the blocks of a run that may have to be watched later: see watch_block(). */
+/* Registers the blocks of a run that may have to be watched later: see watch_block(). */
 static enum hp_err add_members(struct hp_exact *exact, uint32_t unit, const uint32_t *blocks,
                                uint32_t n)
 {
@@ -213,7 +213,7 @@ static enum hp_err grow_units(struct hp_exact *exact, size_t n_units)
     return HP_OK;
 }
 
-/* Tables for what is new in the code map. */
+/* Grows the tables for new units of the code map. */
 static __attribute__((noinline)) bool grow_tables(struct hp_exact_thread *t, size_t n)
 {
     const struct hp_code *code = t->exact->code;
@@ -236,7 +236,7 @@ static __attribute__((noinline)) bool grow_tables(struct hp_exact_thread *t, siz
     return true;
 }
 
-/* Makes the tables cover the code map; false when there is no memory for them. */
+/* Makes the tables cover the code map; false: out of memory. */
 static bool cover_code(struct hp_exact_thread *t)
 {
     size_t n = hp_code_n_units(t->exact->code);
@@ -245,8 +245,8 @@ static bool cover_code(struct hp_exact_thread *t)
     return !t->loops || t->loops->n_sites == t->exact->n_spots || hp_exact_loops_cover(t);
 }
 
-/* From now on the transfers of this block, a direct jump, are shown to the shadow stack, whichever
- * run it is in. */
+/* From now on the transfers of this block, a direct jump, are shown to the shadow stack, in every
+ * run that contains it. */
 static void watch_block(struct hp_exact_thread *t, uint32_t block)
 {
     struct hp_exact_cell *cell = &t->cells[t->exact->spots[block].unit];
@@ -257,7 +257,7 @@ static void watch_block(struct hp_exact_thread *t, uint32_t block)
         t->cells[t->exact->members[i - 1].unit].watch |= t->exact->members[i - 1].watch;
 }
 
-/* Adds to the counter that `map` knows under `key`; says whether it is new. */
+/* Adds to the counter with this key; returns whether it is new. */
 static bool count_in(struct hp_exact *exact, struct hp_map64 *map, uint64_t **counts, size_t *n,
                      size_t *cap, uint64_t key, uint64_t add)
 {
@@ -275,7 +275,7 @@ static bool count_in(struct hp_exact *exact, struct hp_map64 *map, uint64_t **co
     return is_new;
 }
 
-/* Adds to the count of an edge; says whether it is new. */
+/* Adds to the count of an edge; returns whether it is new. */
 static bool add_to_edge(struct hp_exact_thread *t, uint32_t from, uint32_t to, uint64_t add)
 {
     struct hp_exact_cell *cell = &t->cells[from];
@@ -300,7 +300,7 @@ static __attribute__((noinline)) void new_edge(struct hp_exact_thread *t, uint32
     if (!t->loops)
         return;
     if (t->cells[t->exact->spots[from].unit].watch & HP_WATCH_LAST)
-        t->loops->is_new = true; /* it depends on what the stack says */
+        t->loops->is_new = true; /* it depends on the stack */
     else
         hp_exact_loops_learn(t, from, to);
 }
@@ -344,8 +344,8 @@ static void on_steps(void *state, const struct hp_steps *steps)
         count_steps(t, steps->steps, steps->n);
 }
 
-/* All that a thread did, at once. Tables by unit are not made for it: there may be many threads,
- * each of which ran little of all code. */
+/* All edges of a thread at once. It gets no tables by unit: there may be many threads, each of
+ * which ran little of the code. */
 static void on_edges(void *state, const struct hp_edge_count *edges, size_t n)
 {
     struct hp_exact_thread *t = state;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The exact profiler: every block, edge and call counted, per thread, unbounded. The yardstick for
- * all models.
+ * The exact profiler: counts every block, edge and call, per thread, unbounded. All models are
+ * measured against it.
  *
  * Functions are entered by calls, and by jumps from another function (tail calls, stubs). Inclusive
- * counts come from a shadow stack of return addresses: a return goes to the nearest frame that
- * expects it; returns and jumps that expect nothing (longjmp, exceptions, coroutines) unwind to the
- * nearest frame of the function they land in, if there is one. A function's inclusive count covers
- * its outermost activation only, so recursion counts once. A signal handler's instructions are part
- * of what it interrupted.
+ * counts come from a shadow stack of return addresses. A return goes to the nearest frame that
+ * expects it. Unexpected returns and jumps (longjmp, exceptions, coroutines) unwind to the nearest
+ * frame of the function they land in, if there is one. A function's inclusive count covers its
+ * outermost activation only, so recursion counts once. A signal handler's instructions belong to
+ * what it interrupted.
  */
 #ifndef HP_PROFILER_EXACT_H
 #define HP_PROFILER_EXACT_H
@@ -24,7 +24,7 @@ enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions, b
 
 /* A back edge: the branch that ends a node of the loop. */
 struct hp_exact_back_edge {
-    uint64_t branch; /* address; of a call: where the callee was called from */
+    uint64_t branch; /* address; of a call: its call site */
     uint64_t target; /* of a header */
     uint64_t count;
 };
@@ -36,7 +36,7 @@ struct hp_exact_loop {
     uint32_t parent;              /* index; HP_NO_ID: none */
     uint32_t flags;               /* HP_LOOP_* of profile.h */
     uint32_t insns;               /* static */
-    struct hp_ploop_count counts; /* item and thread mean nothing */
+    struct hp_ploop_count counts; /* item and thread are unused */
     uint64_t once;                /* executions of one iteration */
     const struct hp_exact_back_edge *back_edges;
     size_t n_back_edges;
@@ -44,8 +44,8 @@ struct hp_exact_loop {
     size_t n_nodes;
 };
 
-/* All loops; parents before what is nested in them. They belong to the profiler. HP_ERR_INVALID: it
- * was made without loops. */
+/* All loops, parents before nested ones. They belong to the profiler. HP_ERR_INVALID: it was made
+ * without loops. */
 enum hp_err hp_exact_loops(struct hp_profiler *profiler, const struct hp_exact_loop **loops,
                            size_t *n);
 
@@ -54,38 +54,38 @@ enum hp_err hp_exact_loops(struct hp_profiler *profiler, const struct hp_exact_l
 struct hp_exact_sums {
     uint64_t *blocks; /* executions, by block */
     uint64_t *calls;  /* by function id: times it was entered */
-    uint64_t *trips;  /* by id of a loop: executions that are over, as far as that was noticed */
+    uint64_t *trips;  /* by id of a loop: finished executions, as far as noticed */
     size_t n_blocks, n_calls, n_trips;
     size_t cap_blocks, cap_calls, cap_trips;
 };
 
-/* What was counted so far, all threads together. All zero at first; the same one is filled again
- * and again. */
+/* The counts so far, all threads together. All zero at first; the same struct is reused for every
+ * call. */
 struct hp_exact_peek {
     struct hp_exact_sums now;
-    struct hp_exact_sums ended; /* of threads that have: they are added up once */
+    struct hp_exact_sums ended; /* of ended threads, which are added once */
     bool *is_ended;             /* by thread */
     size_t cap_is_ended;
 };
 
-/* Changes nothing in the profiler. Takes as long as there are units in the threads that run.
+/* Does not change the profiler. Its time grows with the units of the running threads.
  * HP_ERR_NOMEM. */
 enum hp_err hp_exact_peek(const struct hp_profiler *profiler, struct hp_exact_peek *peek);
 void hp_exact_peek_fini(struct hp_exact_peek *peek);
 
-/* A loop as it is known now. */
+/* A loop as currently known. */
 struct hp_exact_peek_loop {
-    uint32_t id;         /* see hp_exact_sums.trips; it stays the same as long as the header is */
+    uint32_t id;         /* see hp_exact_sums.trips; stable as long as the header is */
     uint32_t header;     /* block */
     uint32_t function;   /* id; HP_NO_ID unknown */
     uint32_t depth;      /* 0: in no other */
-    uint64_t iterations; /* times control came to a header */
-    uint64_t self;       /* instructions in it, those of nested loops too, not of what it calls */
+    uint64_t iterations; /* arrivals at a header */
+    uint64_t self;       /* instructions in it, including nested loops, without what it calls */
 };
 
-/* What `blocks`, executions of the first `n` blocks, mean for the loops: `*n_loops` in the array
- * `*loops` of capacity `*cap`, which grows by hp_grow(); what is nested comes after what it is in.
- * HP_ERR_INVALID: it was made without loops. HP_ERR_NOMEM. */
+/* The loops, given the executions of the first `n` blocks: `*n_loops` in the array `*loops` of
+ * capacity `*cap`, which grows by hp_grow(); parents come before nested loops. HP_ERR_INVALID: it
+ * was made without loops. HP_ERR_NOMEM. */
 enum hp_err hp_exact_peek_loops(const struct hp_profiler *profiler, const uint64_t *blocks,
                                 size_t n, struct hp_exact_peek_loop **loops, size_t *cap,
                                 size_t *n_loops);

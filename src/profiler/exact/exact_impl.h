@@ -11,92 +11,93 @@
 #include "profiler/exact/search.h"
 
 /*
- * What is counted of a unit (a block, or a run of blocks): how often each of the blocks that came
- * after it did. Nearly all have at most two; the others' further ones are in `extra`. 32 bytes, so
- * that a unit costs one cache line. A run's inner transfers are as many as those that left it; they
- * are added up in the end.
+ * The counts of a unit (a block, or a run of blocks): how often each successor block followed it.
+ * Nearly all units have at most two successors; further ones are in `extra`. 32 bytes, so that a
+ * unit costs one cache line. A run's inner transfers happen as often as it is left; they are added
+ * in the end.
  */
 struct hp_exact_cell {
     uint32_t next[2]; /* block ids; HP_NO_ID: free */
     uint64_t count[2];
     uint32_t insns;
-    uint32_t watch; /* what the shadow stack has to be shown */
+    uint32_t watch; /* what to show the shadow stack */
 };
 
 /*
  * `watch`, lowest two bits: what the transfers of the unit's last block may mean for the shadow
- * stack, here because it decides what is done next. Of a run, HP_WATCH_INNER when those of the
- * others mean anything. The bits between are a place: of a run, the first of its `ops`. With
- * HP_WATCH_NEW it has yet to be looked at what these are.
+ * stack. It is kept here because it decides what happens next. HP_WATCH_INNER: inner transfers of a
+ * run matter too. The bits between are a position: of a run, the first of its `ops`. HP_WATCH_NEW:
+ * the ops must still be worked out.
  */
 enum { HP_WATCH_NOT, HP_WATCH_JUMP, HP_WATCH_CALL, HP_WATCH_RETURN };
 #define HP_WATCH_LAST  3u
 #define HP_WATCH_INNER 0x80000000u
 #define HP_WATCH_NEW   0x40000000u
-#define HP_WATCH_MAX   0x0ffffffeu /* of a place */
+#define HP_WATCH_MAX   0x0ffffffeu /* of a position */
 
 static inline uint32_t hp_watch_place(uint32_t watch)
 {
     return watch >> 2 & 0x0fffffffu;
 }
 
-/* An inner transfer of a run that concerns the shadow stack, or loops: `insns` instructions behind
- * its start. A direct call between known functions is always the same one: `is_call`. */
+/* An inner transfer of a run that concerns the shadow stack, or loops, `insns` instructions after
+ * the run's start. A direct call between known functions is always the same one: `is_call`. */
 struct hp_exact_op {
     uint64_t expects;
     uint32_t insns;
     uint32_t from, to;         /* blocks */
     uint32_t function, caller; /* of a call */
-    uint8_t at;                /* `from` is which of the run's blocks */
+    uint8_t at;                /* `from` is the run's block of this index */
     bool is_call;
-    bool follows; /* concerns loops only: the stack need not be shown it */
-    bool more;    /* the next one is of the same run */
+    bool follows; /* concerns loops only: not shown to the stack */
+    bool more;    /* the next one belongs to the same run */
 };
 
 /*
- * What the shadow stack needs to know of a block, together, so that a call or return costs a cache
- * line a block. By block id, for all threads. `function` and `entry` are valid once `asked`.
+ * What the shadow stack needs to know about a block, together, so that a call or return costs one
+ * cache line per block. By block id, for all threads. `function` and `entry` are valid once
+ * `asked`.
  */
 struct hp_stack_block {
     uint64_t start, end;
-    uint32_t function; /* HP_NO_ID: not known */
+    uint32_t function; /* HP_NO_ID: unknown */
     uint32_t module;
     uint32_t unit;
     uint8_t flow;        /* enum hp_flow */
     bool may_not_go : 1; /* the transfer at its end is conditional */
     bool asked : 1;
     bool entry : 1; /* it is the first block of its function */
-    bool odd : 1; /* with loops: a jump from here made or ended a frame although in one function */
+    bool odd : 1;   /* with loops: a jump from here pushed or popped a frame inside one function */
     bool returned_to; /* a return led here */
 };
 
-/* That a block with a direct jump is in a run. */
+/* A block with a direct jump that is in a run. */
 struct hp_member {
     uint32_t unit;
     uint32_t next;  /* of the same block: index + 1, 0: none */
-    uint32_t watch; /* what has to be watched there with it */
+    uint32_t watch; /* the watch bits of the run for it */
 };
 
 /* An activation of a function. */
 struct hp_frame {
-    uint64_t expects;  /* the address it returns to, 0: none; above a call, the call's */
+    uint64_t expects;  /* the address it returns to, 0: none; of a tail call, its caller's */
     uint64_t entered;  /* the thread's clock when it was entered */
-    uint32_t function; /* HP_NO_ID: not known */
+    uint32_t function; /* HP_NO_ID: unknown */
     uint32_t context;  /* index into contexts */
     uint32_t call;     /* of a frame in a rest: index into calls; HP_NO_ID: none */
     uint8_t kind;      /* enum hp_frame_kind */
     bool indexed;      /* search.h */
 };
 
-/* Frames of a thread: of more, all end, as at a gap. What never returns must not take all memory.
- */
+/* Frames of a thread. At the limit all end, as at a gap: calls that never return must not use up
+ * all memory. */
 #define HP_FRAMES_MAX ((size_t)1 << 22)
 
 enum hp_frame_kind {
     HP_FRAME_CALL,
     HP_FRAME_TAIL,   /* entered by a jump: returns with the frame below */
-    HP_FRAME_BASE,   /* where the thread, or a signal handler, began */
-    HP_FRAME_SIGNAL, /* a boundary: below is what a signal interrupted */
+    HP_FRAME_BASE,   /* where the thread, or a signal handler, started */
+    HP_FRAME_SIGNAL, /* a boundary: what a signal interrupted is below */
 };
 
 struct hp_call {
@@ -112,7 +113,7 @@ struct hp_activity {
     uint32_t function; /* once the thread has ended */
 };
 
-/* How often a block was followed by another; to HP_NO_ID: by nothing known. */
+/* How often a block was followed by another; to HP_NO_ID: by an unknown one. */
 struct hp_exact_edge {
     uint32_t from, to;
     uint64_t count;
@@ -121,7 +122,7 @@ struct hp_exact_edge {
 struct hp_exact_thread {
     struct hp_exact *exact;
     struct hp_thread info;
-    struct hp_exact_edge *edges; /* everything counted, once the thread has ended */
+    struct hp_exact_edge *edges; /* all counts, once the thread has ended */
     size_t n_edges;
     struct hp_exact_cell *cells; /* by unit; NULL once the thread has ended */
     size_t n_cells, cap_cells;
@@ -135,28 +136,28 @@ struct hp_exact_thread {
     size_t n_tails, cap_tails;
 
     uint64_t clock;     /* instructions retired */
-    uint64_t uncertain; /* blocks counted whole that may have been cut */
+    uint64_t uncertain; /* blocks counted in full that may have been cut */
     bool fresh;         /* the next block starts a new history */
-    bool unordered;     /* no history at all: there is no shadow stack, and nothing but `edges` */
+    bool unordered;     /* no history at all: no shadow stack, only `edges` */
     bool sealed;        /* the thread has ended */
     struct hp_frame *frames;
     size_t n_frames, cap_frames;
     struct hp_frame_search search;
-    uint64_t overflows;      /* times that there were too many of them */
+    uint64_t overflows;      /* how often there were too many of them */
     struct hp_map64 call_of; /* caller << 32 | callee -> call */
     struct hp_call *calls;
     size_t n_calls, cap_calls;
     struct hp_activity
-        *activities; /* by function id; once the thread has ended, of those that ran */
+        *activities; /* by function id; once the thread has ended, only those that ran */
     size_t n_activities, cap_activities;
     struct hp_context *contexts; /* contexts.h; a parent comes before its children */
     struct hp_context_more *context_more;
     size_t cap_context_more;
     struct hp_map64 context_of; /* -> context */
-    struct hp_map64 below_of;   /* context << 32 | function, or call: whether one is below */
+    struct hp_map64 below_of;   /* context << 32 | function, or call: whether it is active below */
     size_t n_contexts, cap_contexts;
     size_t n_own_contexts;              /* of them, those of functions */
-    struct hp_exact_loop_thread *loops; /* loops.h; NULL: not wanted */
+    struct hp_exact_loop_thread *loops; /* loops.h; NULL: not requested */
 };
 
 #define HP_EXACT_CONTEXTS 1000000
@@ -179,31 +180,29 @@ struct hp_exact {
     struct hp_step *buffer; /* for batches, of HP_BATCH_MAX + 1 */
     struct hp_exact_thread **threads;
     size_t n_threads, cap_threads;
-    struct hp_exact_loops *loops; /* loops.h; NULL: not wanted */
-    size_t most_contexts;         /* of a thread while it runs: HP_EXACT_CONTEXTS */
-    size_t kept_contexts;         /* of a thread in the profile: HP_CONTEXTS_MAX */
-    size_t most_frames;           /* of a thread: HP_FRAMES_MAX */
-    uint64_t searched;            /* steps of looking for frames and contexts, for tests */
+    struct hp_exact_loops *loops; /* loops.h; NULL: not requested */
+    size_t most_contexts;         /* per thread while it runs: HP_EXACT_CONTEXTS */
+    size_t kept_contexts;         /* per thread in the profile: HP_CONTEXTS_MAX */
+    size_t most_frames;           /* per thread: HP_FRAMES_MAX */
+    uint64_t searched;            /* search steps for frames and contexts, for tests */
     bool out_of_memory;
 };
 
 /* --- The shadow stack (calls.c) --------------------------------------------------------------- */
 
-/* Whether the transfers of a block have to be shown to the stack: calls, returns,
- * computed jumps. Direct jumps are watched once one of them has left its function. */
+/* Whether the transfers of a block must be shown to the stack: calls, returns, computed jumps.
+ * Direct jumps are watched once one of them has left its function. */
 uint32_t hp_exact_always_watch(const struct hp_block *block);
 bool hp_exact_leaves_function(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
-/* Counts that steps[i + 1] came after steps[i] for every i < n, and what that means for the stack.
- */
+/* Counts that steps[i + 1] followed steps[i] for every i < n, and updates the stack. */
 void hp_exact_count(struct hp_exact_thread *thread, const struct hp_step *steps, size_t n);
 
-/* Counts calls where only edges are known: by their ends, without a stack. */
+/* Counts calls where only edges are known: by their end points, without a stack. */
 void hp_exact_count_calls(struct hp_exact_thread *thread, const struct hp_edge_count *edges,
                           size_t n);
 
-/* The index of the call from `caller` to `callee`, which may be new; HP_NO_ID: there is no memory.
- */
+/* The index of the call from `caller` to `callee`, added if new; HP_NO_ID: out of memory. */
 uint32_t hp_exact_find_call(struct hp_exact_thread *thread, uint32_t caller, uint32_t callee);
 
 /* A new history starts with `block`. */
@@ -217,12 +216,12 @@ void hp_exact_unwind(struct hp_exact_thread *thread);
 
 /* --- Counting (exact.c) ----------------------------------------------------------------------- */
 
-/* That the block `to` came after the unit `from`, where that is not in one of the cell's places, or
+/* Counts that the block `to` followed the unit `from`, when `to` is not in the cell's `next`, or
  * not yet. */
 void hp_exact_count_edge(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
-/* That the block `to` can come after the block `from`: it is looked whether that leaves a function.
- */
+/* Notes that the block `to` can follow the block `from`, and checks whether that leaves a
+ * function. */
 void hp_exact_note_edge(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
 /* --- The end of a thread (exact.c) ------------------------------------------------------------ */
@@ -231,12 +230,12 @@ void hp_exact_note_edge(struct hp_exact_thread *thread, uint32_t from, uint32_t 
  * processes. */
 void hp_exact_seal(struct hp_exact_thread *thread);
 
-/* It is in the result: frees what nothing else needs. */
+/* The thread is in the result: frees what nothing else needs. */
 void hp_exact_forget(struct hp_exact_thread *thread);
 
 /* --- The result (result.c) -------------------------------------------------------------------- */
 
-/* All threads have ended: seals them, in the order in which they were made. */
+/* All threads have ended: seals them, in order of creation. */
 enum hp_err hp_exact_settle(struct hp_exact *exact);
 
 enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_result *result);
