@@ -43,7 +43,7 @@ enum hp_err hp_exact_loops_start(struct hp_exact_thread *t)
     return HP_OK;
 }
 
-/* What is needed only while the thread runs. */
+/* Frees what is needed only while the thread runs. */
 static void free_running(struct hp_exact_loop_thread *l)
 {
     free(l->records);
@@ -91,7 +91,7 @@ static void add(struct hp_exact_thread *t, struct hp_counters *tally, uint64_t k
 
 /* --- Tables ----------------------------------------------------------------------------------- */
 
-/* In which runs the blocks of new ones are. */
+/* Registers which blocks are in new runs. */
 static enum hp_err add_members(struct hp_exact_loops *all, const struct hp_code *code)
 {
     HP_TRY(hp_grow(&all->member_of, &all->cap_member_of, hp_code_n_blocks(code),
@@ -124,7 +124,7 @@ bool hp_exact_loops_cover(struct hp_exact_thread *t)
     return true;
 }
 
-/* Runs with a block inside whose run has come to mean something have to be looked at again. */
+/* Runs that contain the block must be walked again: loops depend on it now. */
 static void rewalk(struct hp_exact_thread *t, uint32_t block)
 {
     const struct hp_exact_loops *all = t->exact->loops;
@@ -143,8 +143,8 @@ static bool grow_records(struct hp_exact_loop_thread *l, size_t n)
     return true;
 }
 
-/* Memory ran out: there will be no result. Until the thread ends, nothing may point to what there
- * is no room for. */
+/* Out of memory: there will be no result. Until the thread ends, nothing may point to what was not
+ * allocated. */
 static void give_up(struct hp_exact_thread *t)
 {
     struct hp_loop_graph *g = &t->loops->all->graph;
@@ -182,7 +182,7 @@ static bool is_active(const struct hp_exact_thread *t, uint64_t activation, uint
     return depth < t->n_frames && t->loops->frames[depth].activation == activation;
 }
 
-/* Puts a record aside: its activation will go on. */
+/* Saves a record whose activation will continue. */
 static void save(struct hp_exact_thread *t, struct hp_loop_record *r)
 {
     struct hp_exact_loop_thread *l = t->loops;
@@ -213,9 +213,9 @@ static void restore(struct hp_exact_loop_thread *l, struct hp_loop_record *r)
     l->free_saved = i;
 }
 
-/* Makes the record of a loop the one of the activation at the top: ends those of activations that
- * have ended, the newest first, and puts aside one that goes on below. Afterwards its activation is
- * the top's or 0. */
+/* Makes the record of a loop that of the top activation: closes records of activations that have
+ * ended, newest first, and saves one that continues below. Afterwards its activation is the top's
+ * or 0. */
 static void change_activation(struct hp_exact_thread *t, uint32_t loop, struct hp_loop_record *r)
 {
     for (;;) {
@@ -236,9 +236,9 @@ static void change_activation(struct hp_exact_thread *t, uint32_t loop, struct h
 
 static inline void run_header(struct hp_exact_thread *t, uint32_t loop, bool back);
 
-/* A header was run in an activation that the record is not of. A back edge without a record: the
- * loop has just been found, so this is the second iteration; or control came into the activation in
- * a way that nobody understands, then it belongs to no execution. */
+/* A header ran in another activation than the record's. A back edge without a record: either the
+ * loop has just been found, so this is the second iteration; or control entered the activation in
+ * an unknown way, and it belongs to no execution. */
 static __attribute__((noinline)) void switch_execution(struct hp_exact_thread *t, uint32_t loop,
                                                        bool back)
 {
@@ -283,7 +283,7 @@ void hp_exact_loops_arrive(struct hp_exact_thread *t, uint64_t from, uint32_t to
 
 /* --- Learning --------------------------------------------------------------------------------- */
 
-/* The block is run, perhaps for the first time. */
+/* The block runs, perhaps for the first time. */
 static void see(struct hp_exact_thread *t, uint32_t block)
 {
     struct hp_loop_graph *g = &t->loops->all->graph;
@@ -332,7 +332,7 @@ void hp_exact_loops_stay_new(struct hp_exact_thread *t, uint32_t from, uint32_t 
     hp_exact_loops_learn(t, from, to);
 }
 
-/* A jump that made or ended a frame, although in one function. */
+/* A jump that pushed or popped a frame inside one function. */
 static void note_odd(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
     struct hp_stack_block *spot = &t->exact->spots[from];
@@ -384,7 +384,7 @@ void hp_exact_loops_come_back(struct hp_exact_thread *t, uint32_t from, uint32_t
     hp_exact_loops_arrive(t, counts ? g->exits[site] : HP_LOOP_NOWHERE, to);
 }
 
-/* A history begins: in all loops around the block it begins an execution. */
+/* A history begins: it starts an execution of every loop around the block. */
 void hp_exact_loops_begin(struct hp_exact_thread *t, uint32_t block, bool by_transfer)
 {
     struct hp_exact_loop_thread *l = t->loops;
@@ -404,8 +404,8 @@ void hp_exact_loops_begin(struct hp_exact_thread *t, uint32_t block, bool by_tra
 
 /* --- Frames ----------------------------------------------------------------------------------- */
 
-/* The cover of a frame's site and of those below it in the same function. Mostly those below are
- * worked out. */
+/* The cover of a frame's site and of those below it in the same function. Those below are mostly
+ * computed already. */
 static uint32_t sites_of(struct hp_exact_loop_thread *l, uint32_t index)
 {
     uint32_t path[32], n = 0;
@@ -470,7 +470,7 @@ void hp_exact_loops_interrupt(struct hp_exact_thread *t)
     l->current = HP_NO_ID;
 }
 
-/* Of most blocks no frame was ever left. */
+/* Few blocks ever had a frame left from them. */
 static void keep_sites(struct hp_exact_loop_thread *l)
 {
     size_t n = 0;
@@ -484,7 +484,7 @@ static void keep_sites(struct hp_exact_loop_thread *l)
     l->sites = sites ? sites : l->sites;
 }
 
-/* Most threads execute few of all loops. */
+/* Most threads execute few of the loops. */
 static void keep_trips(struct hp_exact_thread *t)
 {
     struct hp_exact_loop_thread *l = t->loops;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * All loops in the end: what each thread's counts mean on the final graph.
+ * All loops in the end: each thread's counts applied to the final graph.
  */
 #include "base/grow.h"
 #include "profiler/exact/loops.h"
@@ -8,19 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is worked out of one thread. */
+/* The work on one thread. */
 struct counting {
     struct hp_exact *exact;
     const struct hp_loop_graph *graph;
     struct hp_exact_loop_result *result;
     struct hp_exact_thread *thread;
     size_t n_blocks;
-    uint32_t *own;          /* by node: instructions */
-    uint64_t *arrived;      /* by block, then by node: times control came there */
-    uint64_t *retired;      /* the same: times it was left, which is when instructions count */
-    uint64_t *calls;        /* by loop: instructions of what was called */
-    uint32_t *marks;        /* by loop: the cover that it was last found in */
-    struct hp_trips *trips; /* by loop of the graph */
+    uint32_t *own;                 /* by node: instructions */
+    uint64_t *arrived;             /* by block, then by node: arrivals of control */
+    uint64_t *retired;             /* the same: departures, when instructions count */
+    uint64_t *calls;               /* by loop: instructions of callees */
+    uint32_t *marks;               /* by loop: the last cover that contained it */
+    struct hp_trips *trips;        /* by loop of the graph */
     struct hp_ploop_count *counts; /* by loop */
     struct hp_counters back;       /* node << 32 | header, all threads together */
 };
@@ -93,14 +93,14 @@ static enum hp_err list_loops(struct counting *c)
 
 /* --- By node / -------------------------------------------------------------------------------- */
 
-/* The loop of the result of which a node is a header; HP_NO_ID: of none. */
+/* The loop of the result with this header; HP_NO_ID: none. */
 static uint32_t headed_by(const struct counting *c, uint32_t node)
 {
     uint32_t loop = c->graph->arrivals[node].loop;
     return loop == 0 || loop == HP_LOOP_UNSEEN ? HP_NO_ID : c->result->of[loop - 1];
 }
 
-/* The innermost one that it is in. */
+/* The innermost loop that contains it. */
 static uint32_t innermost(const struct counting *c, uint32_t node)
 {
     uint32_t loop = c->graph->nodes[node].inner;
@@ -118,7 +118,7 @@ static uint32_t last_of(const struct counting *c, uint32_t block)
     return c->graph->nodes[block].last;
 }
 
-/* From blocks to nodes: what runs a block runs its chain. */
+/* From blocks to nodes: running a block runs its chain. */
 static void spread(const struct counting *c, uint64_t *counts, uint64_t *scratch)
 {
     memcpy(scratch, counts, c->n_blocks * sizeof *counts);
@@ -158,7 +158,7 @@ static enum hp_err count_nodes(struct counting *c)
 
 /* --- Back edges / ----------------------------------------------------------------------------- */
 
-/* Control went over an edge from a node to another. */
+/* Control took an edge between two nodes. */
 static enum hp_err add_back(struct counting *c, uint32_t from, uint32_t to, uint64_t count)
 {
     uint32_t loop = headed_by(c, to);
@@ -168,7 +168,7 @@ static enum hp_err add_back(struct counting *c, uint32_t from, uint32_t to, uint
     return hp_counters_add(&c->back, (uint64_t)from << 32 | to, count);
 }
 
-/* How often a transfer neither made nor ended a frame. */
+/* How often a transfer neither pushed nor popped a frame. */
 static uint64_t stayed(const struct counting *c, const struct hp_exact_edge *edge)
 {
     const struct hp_stack_block *from = &c->exact->spots[edge->from],
@@ -230,7 +230,7 @@ static void count_begun(struct counting *c)
     }
 }
 
-/* What was counted for the innermost loop is for those around it, too. */
+/* Adds the counts of inner loops to those around them. */
 static void add_up(struct counting *c)
 {
     for (size_t i = c->result->n; i-- > 0;) {
@@ -260,7 +260,7 @@ static void count_calls(struct counting *c)
     }
 }
 
-/* Marks the loops in which the activations of a cover are. */
+/* Marks the loops that contain the activations of a cover. */
 static void mark_covered(struct counting *c, uint32_t cover)
 {
     const struct hp_covers *covers = &c->exact->loops->covers;
@@ -271,7 +271,7 @@ static void mark_covered(struct counting *c, uint32_t cover)
             c->marks[loop] = cover;
 }
 
-/* Takes `insns`, of a node, from the loops of the marked cover that it is in. */
+/* Subtracts the `insns` of a node from the marked loops that contain it. */
 static void uncount(struct counting *c, uint32_t cover, uint32_t node, uint64_t insns)
 {
     for (uint32_t loop = innermost(c, node); loop != HP_NO_ID; loop = c->result->loops[loop].parent)
@@ -288,7 +288,7 @@ static void uncount_unit(struct counting *c, uint32_t cover, uint32_t unit, uint
             uncount(c, cover, node, c->own[node] * count);
 }
 
-/* The entries of a tally in the order of the upper halves of their keys. */
+/* The entries of a tally, ordered by the upper halves of their keys. */
 static enum hp_err by_cover(const struct counting *c, const struct hp_counters *tally,
                             uint32_t **order)
 {
@@ -332,8 +332,8 @@ static enum hp_err uncount_covered(struct counting *c)
 {
     HP_TRY(uncount_all(c, &c->thread->loops->covered, false));
     HP_TRY(uncount_all(c, &c->thread->loops->covered_calls, true));
-    /* Where control got into functions in ways that nobody understands, it is not known what is in
-     * what. */
+    /* Where control entered functions in unknown ways, the nesting is unknown: limits the
+     * counts. */
     for (size_t i = 0; i < c->result->n; i++) {
         struct hp_ploop_count *count = &c->counts[i];
         if (count->inclusive > c->thread->clock)
@@ -344,7 +344,7 @@ static enum hp_err uncount_covered(struct counting *c)
     return HP_OK;
 }
 
-/* What was recorded of loops that are now part of others by their headers goes to these. */
+/* Trips of loops that have become part of others go to the loop of their header. */
 static enum hp_err join_trips(struct counting *c)
 {
     for (uint32_t i = 0; i < c->graph->n_loops; i++) {
@@ -366,9 +366,8 @@ static bool is_irregular(const struct counting *c, uint32_t loop)
     return loop != HP_NO_ID;
 }
 
-/* Whether the executions that were told apart while the program ran are those of the final graph.
- * What a loop is changes while an irreducible one is found: then they need not be, and the sums
- * tell. */
+/* Whether the executions distinguished while the program ran are those of the final graph. While an
+ * irreducible loop is being found the loops change, so they may differ: the sums tell. */
 static bool fits(const struct counting *c, uint32_t loop, const struct hp_ploop_count *count,
                  const struct hp_trips *trips)
 {
@@ -386,7 +385,7 @@ static enum hp_err count_trips(struct counting *c)
         struct hp_trips *trips = &c->trips[id];
         count->executions =
             count->iterations > count->back_edges ? count->iterations - count->back_edges : 0;
-        if (count->interrupted > count->executions) /* control got in without a beginning */
+        if (count->interrupted > count->executions) /* control got in without a start */
             count->interrupted = count->executions;
         enum hp_err err = HP_OK;
         if (count->executions > trips->executions)
@@ -403,7 +402,7 @@ static enum hp_err count_trips(struct counting *c)
     return HP_OK;
 }
 
-/* Of loops whose executions are not known one by one nothing is said of how they differ. */
+/* Clears what is derived from single executions where these are unknown. */
 static void leave_unknown(struct hp_exact_loop_result *r)
 {
     for (size_t i = 0; i < r->n_counts; i++) {
@@ -453,7 +452,7 @@ static enum hp_err keep_counts(struct counting *c, uint32_t thread)
     return HP_OK;
 }
 
-/* Puts the trips of a thread, which keeps none, where those of their loops are. */
+/* Moves the trips of a thread to those of their loops. */
 static void take_trips(struct counting *c)
 {
     struct hp_exact_loop_thread *l = c->thread->loops;
@@ -486,8 +485,8 @@ static enum hp_err count_thread(struct counting *c, uint32_t thread)
 
 /* --- The list of back edges / ----------------------------------------------------------------- */
 
-/* The address of the instruction that leads from a node on: its branch, or the last one before the
- * next node of its chain. */
+/* The address of the instruction that leaves a node: its branch, or the last one before the next
+ * node of its chain. */
 static enum hp_err branch_of(const struct counting *c, uint32_t node, uint64_t *address)
 {
     const struct hp_insn *insns;

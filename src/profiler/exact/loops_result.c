@@ -28,7 +28,7 @@ struct lines {
     const size_t *first;
 };
 
-/* The line of a block's instruction at `offset`; NULL: not known. */
+/* The line of a block's instruction at `offset`; NULL: unknown. */
 static const struct hp_pline *line_at(const struct lines *l, uint32_t block, uint64_t offset)
 {
     for (size_t k = l->first[block]; k < l->first[block + 1]; k++)
@@ -37,8 +37,8 @@ static const struct hp_pline *line_at(const struct lines *l, uint32_t block, uin
     return NULL;
 }
 
-/* The line of the branch that went back most often, where there is one. It belongs to the function
- * that has the loop in its source, and not to what was inlined into its body. */
+/* The line of the most taken back edge, if it has one. It belongs to the function with the loop in
+ * its source, not to one inlined into the loop's body. */
 static const struct hp_pline *line_of_branch(const struct lines *l, const struct hp_code *code,
                                              const struct hp_exact_loop *loop)
 {
@@ -58,8 +58,8 @@ static const struct hp_pline *line_of_branch(const struct lines *l, const struct
     return found ? found : line_at(l, loop->header, 0);
 }
 
-/* The lines of the loop's instructions that are of the same function, inlined or not, as that
- * branch. */
+/* The lines of those of the loop's instructions that belong to the same function as that branch,
+ * inlined or not. */
 static void find_lines(const struct lines *l, const struct hp_loop_graph *g,
                        const struct hp_exact_loop *loop, struct hp_ploop *out)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The counts of a program that is still running: what result.c makes of sealed threads in the end,
- * made of the tables as they are.
+ * The counts of a program that is still running: what result.c computes from sealed threads in the
+ * end, computed from the current tables.
  */
 #include "base/grow.h"
 #include "profiler/exact/contexts.h"
@@ -19,7 +19,7 @@ static enum hp_err grow_one(uint64_t **values, size_t *cap, size_t *n, size_t ne
     return HP_OK;
 }
 
-/* Room for everything there is now; what is new is 0. */
+/* Room for everything so far; new entries are 0. */
 static enum hp_err grow_sums(const struct hp_exact *exact, struct hp_exact_sums *sums)
 {
     size_t n_loops = exact->loops ? exact->loops->graph.n_loops : 0;
@@ -46,7 +46,7 @@ static void add_unit(const struct hp_exact *exact, struct hp_exact_sums *sums, u
         sums->blocks[blocks[i]] += count;
 }
 
-/* The blocks of a thread that runs. */
+/* The blocks of a running thread. */
 static void add_cells(const struct hp_exact_thread *t, struct hp_exact_sums *sums)
 {
     for (uint32_t i = 0; i < t->n_cells; i++) {
@@ -73,8 +73,7 @@ static void add_calls(const struct hp_exact_thread *t, struct hp_exact_sums *sum
         sums->calls[t->calls[call].callee] += count;
 }
 
-/* While a thread runs, calls are counted in contexts, when their frames end; those on the stack
- * have not. */
+/* While a thread runs, contexts count calls when their frames end; those on the stack have not. */
 static void add_contexts(const struct hp_exact_thread *t, struct hp_exact_sums *sums)
 {
     for (size_t i = 1; i < t->n_contexts; i++)
@@ -85,7 +84,7 @@ static void add_contexts(const struct hp_exact_thread *t, struct hp_exact_sums *
 
 static void add_thread(const struct hp_exact_thread *t, struct hp_exact_sums *sums)
 {
-    for (size_t i = 0; i < t->n_edges; i++) /* of one that was sealed */
+    for (size_t i = 0; i < t->n_edges; i++) /* of a sealed thread */
         sums->blocks[t->edges[i].from] += t->edges[i].count;
     add_cells(t, sums);
     for (uint32_t i = 0; i < t->n_calls; i++)
@@ -133,7 +132,7 @@ void hp_exact_peek_fini(struct hp_exact_peek *peek)
 
 /* --- Loops ------------------------------------------------------------------------------------ */
 
-/* Lists the loops, and where each is in the list. */
+/* Lists the loops, with each one's position in the list. */
 static enum hp_err list_loops(const struct hp_loop_graph *g, struct hp_exact_peek_loop **loops,
                               size_t *cap, size_t *n, uint32_t *place)
 {
@@ -155,7 +154,7 @@ static enum hp_err list_loops(const struct hp_loop_graph *g, struct hp_exact_pee
     return HP_OK;
 }
 
-/* What runs a block runs the nodes of its chain. */
+/* Running a block runs the nodes of its chain. */
 static void count_block(const struct hp_loop_graph *g, uint32_t block, uint64_t count,
                         const uint32_t *place, struct hp_exact_peek_loop *loops)
 {

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 
 #define TRIM                                                                                       \
-    128 /* threads: what was freed of so many is given back, as what grows needs other memory */
+    128 /* threads: their freed memory is returned to the system, as the growing tables cannot     \
+           reuse it */
 
 struct sums {
     uint64_t self, inclusive, entered;
@@ -29,10 +30,10 @@ struct result {
     struct hp_profile *profile;
     struct hp_map64 edge_of;    /* from << 32 | to -> edge */
     struct hp_map64 call_of;    /* caller << 32 | callee -> call */
-    struct hp_map64 context_of; /* as hp_exact_contexts_finish() wants it */
+    struct hp_map64 context_of; /* as hp_exact_contexts_finish() needs it */
     uint32_t thread;
-    /* What the thread did, and the blocks and functions of which there is something: a thread may
-     * have run very little of all code. */
+    /* The thread's counts, and which blocks and functions have any: a thread may have run very
+     * little of the code. */
     uint64_t *counts; /* by block */
     size_t cap_counts;
     struct touched blocks;
@@ -123,7 +124,7 @@ static enum hp_err add_block_counts(struct result *r)
     return HP_OK;
 }
 
-/* Edges, and from them how often each block was executed. */
+/* Edges, and the executions of each block, which follow from them. */
 static enum hp_err add_counts(struct result *r, const struct hp_exact_thread *t)
 {
     HP_TRY(
@@ -186,7 +187,7 @@ static enum hp_err add_function_counts(struct result *r, bool unordered)
         struct sums *sums = &r->sums[r->functions.items[i]];
         struct hp_pfunction_count *out;
         HP_TRY(hp_profile_add_function_count(r->profile, &out));
-        /* Code that was never entered by a transfer we saw is at least its own instructions;
+        /* Code that was never entered by an observed transfer has at least its own instructions;
          * without an order nothing is known. */
         *out = (struct hp_pfunction_count){.item = r->functions.items[i],
                                            .thread = r->thread,
@@ -223,11 +224,11 @@ static enum hp_err add_notes(struct result *r, const struct hp_exact_thread *t)
 static enum hp_err add_thread(struct result *r, struct hp_exact_thread *t)
 {
     HP_TRY(hp_result_thread(r->out, &t->info, &r->thread));
-    /* What is counted here is exact, whoever said something before. */
+    /* These counts are exact and replace earlier ones. */
     struct hp_pthread *thread = &r->profile->threads[r->thread];
     thread->instructions = thread->blocks = thread->branches = 0;
     HP_TRY(add_counts(r, t));
-    HP_TRY(add_calls(r, t)); /* may still bring functions that no block is in */
+    HP_TRY(add_calls(r, t)); /* may add functions that have no block */
     HP_TRY(add_activities(r, t));
     HP_TRY(add_function_counts(r, t->unordered));
     HP_TRY(hp_exact_contexts_finish(t, r->thread, r->out, &r->context_of));
@@ -243,10 +244,10 @@ static int by_id(const void *a, const void *b)
 
 enum hp_err hp_exact_settle(struct hp_exact *exact)
 {
-    if (exact->n_threads) /* whichever was heard of first */
+    if (exact->n_threads) /* in whatever order they started */
         qsort(exact->threads, exact->n_threads, sizeof *exact->threads, by_id);
     for (size_t i = 0; i < exact->n_threads; i++)
-        hp_exact_seal(exact->threads[i]); /* of those that did not end in order */
+        hp_exact_seal(exact->threads[i]); /* those that did not end properly */
     return exact->out_of_memory
                ? hp_fail(HP_ERR_NOMEM, "out of memory while counting; the profile would be wrong")
                : HP_OK;

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define NEAR 32 /* frames that are looked at one by one */
+#define NEAR 32 /* frames that are scanned one by one */
 
 static size_t near_end(const struct hp_exact_thread *t)
 {
@@ -29,7 +29,7 @@ static uint32_t highest(const struct hp_map64 *map, uint64_t key)
     return place == HP_MAP64_NONE ? 0 : place;
 }
 
-/* Takes out the highest frame, which is gone. What the maps know already they have room for. */
+/* Removes the highest frame, which is gone. Updating existing keys of the maps cannot fail. */
 static void take_out(struct hp_frame_search *s)
 {
     const struct hp_indexed_frame *frame = &s->frames[--s->n];
@@ -64,7 +64,7 @@ static bool put_in(struct hp_frame_search *s, struct hp_frame *from)
     return true;
 }
 
-/* Makes the index know all frames; false: there is no memory for it. */
+/* Brings the index up to date; false: out of memory. */
 static bool catch_up(struct hp_exact_thread *t)
 {
     struct hp_frame_search *s = &t->search;

@@ -2,10 +2,10 @@
 /*
  * Finding a frame far down the shadow stack.
  *
- * Nearly always what is looked for is near the top, and the stack changes with every call. So
- * frames are entered into an index only when something is looked for below the nearest ones: each
- * at most once while it is there, whatever is looked for and however often. Pushing and popping
- * know nothing of it but that a new frame is not `indexed`; those that are, are always the lowest.
+ * The frame is nearly always near the top, and the stack changes with every call. So frames are
+ * indexed only when a search goes below the nearest ones: each at most once while it exists,
+ * however many searches there are. Pushing and popping only mark a new frame as not `indexed`; the
+ * indexed frames are always the lowest ones.
  */
 #ifndef HP_PROFILER_EXACT_SEARCH_H
 #define HP_PROFILER_EXACT_SEARCH_H
@@ -15,13 +15,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What is known of a frame that is indexed; places are indices + 1, 0: none. */
+/* An indexed frame; places are indices + 1, 0: none. */
 struct hp_indexed_frame {
-    uint64_t expects;  /* by which it was entered into the index; 0: not at all */
-    uint32_t function; /* the same; HP_NO_ID: not at all */
-    uint32_t lower_expecting, lower_function; /* the next lower one of the same */
-    uint32_t boundary;                        /* the highest up to it that is a signal's */
-    uint32_t called; /* the highest up to it that was not entered by a jump */
+    uint64_t expects;                         /* its key in the index; 0: not in it */
+    uint32_t function;                        /* the same; HP_NO_ID: not in it */
+    uint32_t lower_expecting, lower_function; /* the next lower frame with the same key */
+    uint32_t boundary;                        /* the highest signal frame up to it */
+    uint32_t called;                          /* the highest frame up to it not entered by a jump */
 };
 
 struct hp_frame_search {
@@ -33,12 +33,11 @@ struct hp_frame_search {
 
 struct hp_exact_thread;
 
-/* The number of frames up to the highest that expects `address`, itself included, or 0. Does not
- * look below what a signal interrupted. */
+/* The number of frames up to and including the highest that expects `address`, or 0. Does not
+ * search below what a signal interrupted. */
 size_t hp_search_expecting(struct hp_exact_thread *thread, uint64_t address);
 
-/* Likewise for a frame of `function`; with `tails_only`, no further than the frame that was called.
- */
+/* Likewise for a frame of `function`; with `tails_only`, no further down than the called frame. */
 size_t hp_search_function(struct hp_exact_thread *thread, uint32_t function, bool tails_only);
 
 void hp_search_fini(struct hp_frame_search *search);
