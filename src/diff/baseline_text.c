@@ -249,23 +249,19 @@ static enum hp_err read_line(struct reading *r, bool own)
     return add_line(d, line);
 }
 
-static enum hp_err read_words(struct reading *r, char *line)
+static enum hp_err read_one(struct reading *r, char *line)
 {
     char *rest = NULL;
     r->n = 0;
-    for (char *w = strtok_r(line, " ", &rest); w && *line != '#'; w = strtok_r(NULL, " ", &rest)) {
+    for (char *w = strtok_r(line, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) {
+        if (r->n == 0 && *w == '#')
+            return HP_OK;
         if (r->n == WORDS)
             return hp_fail(HP_ERR_FORMAT, "too many words");
         r->words[r->n++] = w;
     }
-    return HP_OK;
-}
-
-static enum hp_err read_one(struct reading *r, char *line)
-{
-    HP_TRY(read_words(r, line));
     const char *first = r->words[0];
-    if (r->n == 0 || *first == '#')
+    if (r->n == 0)
         return HP_OK;
     if (strcmp(first, "total") == 0)
         return read_total(r);

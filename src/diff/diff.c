@@ -54,11 +54,6 @@ static void add_change(struct hp_diff *diff, enum hp_diff_kind kind, uint32_t ol
         to->items[to->n++] = change;
 }
 
-static uint64_t most_of(const struct hp_change *change)
-{
-    return change->before > change->after ? change->before : change->after;
-}
-
 static int compare_changes(const void *a, const void *b, void *context)
 {
     const struct hp_change *x = a, *y = b;
@@ -66,7 +61,7 @@ static int compare_changes(const void *a, const void *b, void *context)
     int order = kind == HP_DIFF_LINES ? HP_COMPARE(x->function, y->function) : 0;
     order = order ?: HP_COMPARE(hp_delta_size(y->delta), hp_delta_size(x->delta));
     if (!order && kind == HP_DIFF_FUNCTIONS)
-        order = HP_COMPARE(most_of(y), most_of(x));
+        order = HP_COMPARE(y->before + y->after, x->before + x->after);
     return order ?: HP_COMPARE(x->old, y->old) ?: HP_COMPARE(x->new, y->new);
 }
 

@@ -13,9 +13,11 @@
 
 /* --- Loops ------------------------------------------------------------------------------------ */
 
-static bool is_before(const struct hp_dloop *loop, uint32_t function, uint32_t parent)
+/* What loop number `i` in order is nested in, as a number. */
+static uint64_t nest_of(const struct hp_digest *d, size_t i)
 {
-    return loop->function < function || (loop->function == function && loop->parent < parent);
+    const struct hp_dloop *loop = &d->loops[d->loop_order[i]];
+    return (uint64_t)loop->function << 32 | loop->parent;
 }
 
 /* The loops nested in `parent` (HP_PROFILE_NONE: in none) of a function, in the order of the
@@ -23,14 +25,10 @@ static bool is_before(const struct hp_dloop *loop, uint32_t function, uint32_t p
 static const uint32_t *children(const struct hp_digest *d, uint32_t function, uint32_t parent,
                                 size_t *n)
 {
-    const uint32_t *order = d->loop_order;
-    size_t low = HP_BISECT(i, 0, d->n_loops, is_before(&d->loops[order[i]], function, parent));
-    for (*n = 0; low + *n < d->n_loops; ++*n) {
-        const struct hp_dloop *loop = &d->loops[order[low + *n]];
-        if (loop->function != function || loop->parent != parent)
-            break;
-    }
-    return &order[low];
+    uint64_t nest = (uint64_t)function << 32 | parent;
+    size_t first = HP_BISECT(i, 0, d->n_loops, nest_of(d, i) < nest);
+    *n = HP_BISECT(i, first, d->n_loops, nest_of(d, i) <= nest) - first;
+    return &d->loop_order[first];
 }
 
 /* Whether the first line of a loop is the same: as lines are matched, or by its distance from the
