@@ -16,16 +16,24 @@ static size_t count_of(const struct hp_digest *d, enum hp_diff_kind kind)
     return counts[kind];
 }
 
-static uint64_t weight_of(const struct hp_digest *d, enum hp_diff_kind kind, uint32_t i)
+static const void *item_of(const struct hp_digest *d, enum hp_diff_kind kind, uint32_t i)
 {
     if (i == HP_PROFILE_NONE)
-        return 0;
+        return NULL;
     switch (kind) {
-    case HP_DIFF_FUNCTIONS: return d->functions[i].self;
-    case HP_DIFF_LINES: return d->lines[i].instructions;
-    case HP_DIFF_LOOPS: return d->loops[i].self;
-    default: return d->paths[i].instructions;
+    case HP_DIFF_FUNCTIONS: return &d->functions[i];
+    case HP_DIFF_LINES: return &d->lines[i];
+    case HP_DIFF_LOOPS: return &d->loops[i];
+    default: return &d->paths[i];
     }
+}
+
+static uint64_t weight_of(enum hp_diff_kind kind, const void *item)
+{
+    static const size_t offsets[] = {
+        offsetof(struct hp_dfunction, self), offsetof(struct hp_dline, instructions),
+        offsetof(struct hp_dloop, self), offsetof(struct hp_dpath, instructions)};
+    return item ? *(const uint64_t *)((const char *)item + offsets[kind]) : 0;
 }
 
 /* Lines and loops only of functions that both versions have. */
@@ -35,10 +43,12 @@ static void add_change(struct hp_diff *diff, enum hp_diff_kind kind, uint32_t ol
     struct hp_change change = {
         .old = old,
         .new = new,
-        .before = weight_of(diff->old, kind, old),
-        .after = weight_of(diff->new, kind, new),
+        .old_item = item_of(diff->old, kind, old),
+        .new_item = item_of(diff->new, kind, new),
         .inlined = HP_PROFILE_NONE,
     };
+    change.before = weight_of(kind, change.old_item);
+    change.after = weight_of(kind, change.new_item);
     change.delta = hp_delta(change.before, change.after);
     if (kind == HP_DIFF_LINES || kind == HP_DIFF_LOOPS) {
         const struct hp_digest *d = new == HP_PROFILE_NONE ? diff->old : diff->new;

@@ -23,6 +23,8 @@ enum hp_diff_how {
 /* Something of both versions, or of one (the other is HP_PROFILE_NONE). */
 struct hp_change {
     uint32_t old, new;
+    /* struct hp_dfunction, hp_dline, hp_dloop or hp_dpath; NULL: that version does not have it */
+    const void *old_item, *new_item;
     uint32_t function;      /* of a line or loop: in hp_diff.functions, one of both versions */
     uint64_t before, after; /* instructions; of a loop: not in one nested in it */
     int64_t delta;
@@ -65,14 +67,10 @@ void hp_diff_free(struct hp_diff *diff);
 /* Whether a total can be compared: both have it, of the same machine. */
 bool hp_diff_has(const struct hp_diff *diff, enum hp_total total);
 
-/* An element by an index that may be HP_PROFILE_NONE: `none` then. */
-#define HP_ITEM(items, i, none) ((i) == HP_PROFILE_NONE ? (none) : &(items)[i])
-
-/* The function of a change as the new version has it, or the old one where it is gone. */
-static inline const struct hp_dfunction *hp_diff_function(const struct hp_diff *diff,
-                                                          const struct hp_change *f)
+/* The function of a change as the new version has it, or the old one where it was removed. */
+static inline const struct hp_dfunction *hp_change_function(const struct hp_change *function)
 {
-    return HP_ITEM(diff->new->functions, f->new, &diff->old->functions[f->old]);
+    return function->new_item ?: function->old_item;
 }
 
 /* new - old, at most what a number can be. */

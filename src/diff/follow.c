@@ -40,9 +40,11 @@ static bool same_start(const struct hp_diff *diff, const struct hp_dloop *a,
     const struct hp_dfunction *g = &diff->new->functions[b->function];
     for (uint32_t i = f->lines; i < f->lines + f->n_lines; i++) {
         const struct hp_dline *x = &diff->old->lines[i];
-        const struct hp_dline *y = HP_ITEM(diff->new->lines, diff->lines.to_new[i], NULL);
-        if (y && x->line == a->line && strcmp(x->file, a->file) == 0)
-            return y->line == b->line && strcmp(hp_base_name(y->file), hp_base_name(b->file)) == 0;
+        uint32_t to = diff->lines.to_new[i];
+        if (to == HP_PROFILE_NONE || x->line != a->line || strcmp(x->file, a->file) != 0)
+            continue;
+        const struct hp_dline *y = &diff->new->lines[to];
+        return y->line == b->line && strcmp(hp_base_name(y->file), hp_base_name(b->file)) == 0;
     }
     return a->line - f->line == b->line - g->line &&
            strcmp(hp_base_name(a->file), hp_base_name(b->file)) == 0;

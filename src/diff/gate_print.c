@@ -140,7 +140,7 @@ static void put_line(struct hp_strbuf *text, const struct hp_diff *diff, const s
     uint64_t change = hp_delta_size(f->delta);
     for (size_t i = 0; i < diff->lines.n; i++) {
         const struct hp_change *l = &diff->lines.items[i];
-        const struct hp_dline *line = HP_ITEM(diff->new->lines, l->new, NULL);
+        const struct hp_dline *line = l->new_item;
         if (&diff->functions.items[l->function] != f || !line || line->line == 0)
             continue;
         uint64_t sure = hp_delta_size(l->delta);
@@ -156,8 +156,7 @@ static void put_line(struct hp_strbuf *text, const struct hp_diff *diff, const s
 
 void hp_gate_why(const struct hp_diff *diff, const struct hp_change *f, struct hp_strbuf *text)
 {
-    const struct hp_dfunction *old = HP_ITEM(diff->old->functions, f->old, NULL);
-    const struct hp_dfunction *new = HP_ITEM(diff->new->functions, f->new, NULL);
+    const struct hp_dfunction *old = f->old_item, *new = f->new_item;
     struct hp_strbuf raw HP_CLEANUP(hp_strbuf_fini) = {0};
     if (!new && f->inlined == HP_PROFILE_NONE)
         hp_strbuf_add(&raw, "removed");
@@ -197,8 +196,8 @@ static void put_functions(struct printer *p)
         const struct hp_change *f = gate->functions[i].change;
         bool warn = gate->functions[i].exceeded;
         hp_strbuf_format(&p->text, "    %s%s %s (%s%s%s%s)%s\n", hp_text_warn(p->color && warn),
-                         name_of(p, hp_diff_function(gate->diff, f)->name), HP_DELTA(f->delta),
-                         why(p, f), warn ? "; " : "", warn ? change_of(p, f->before, f->after) : "",
+                         name_of(p, hp_change_function(f)->name), HP_DELTA(f->delta), why(p, f),
+                         warn ? "; " : "", warn ? change_of(p, f->before, f->after) : "",
                          limit_of(p, ", function limit ", warn ? gate->limits.functions : -1),
                          hp_text_plain(p->color && warn));
     }
@@ -296,8 +295,8 @@ static void put_markdown_functions(struct printer *p)
         const struct hp_change *f = p->gate->functions[i].change;
         const char *bold = p->gate->functions[i].exceeded ? "**" : "";
         hp_strbuf_format(&p->text, "| <code>%s</code> | %s%s%s | %s |\n",
-                         plain(p, hp_diff_function(p->gate->diff, f)->name), bold,
-                         HP_DELTA(f->delta), bold, plain(p, why(p, f)));
+                         plain(p, hp_change_function(f)->name), bold, HP_DELTA(f->delta), bold,
+                         plain(p, why(p, f)));
     }
 }
 
@@ -339,7 +338,7 @@ static void put_json_total(struct hp_json *json, const struct hp_gate *gate, enu
 static void put_json_function(struct hp_json *json, struct printer *p,
                               const struct hp_gate_function *f)
 {
-    const struct hp_dfunction *function = hp_diff_function(p->gate->diff, f->change);
+    const struct hp_dfunction *function = hp_change_function(f->change);
     hp_json_begin_object(json);
     hp_json_put_string(json, "name", function->name);
     hp_json_put_string(json, "module", function->module);

@@ -55,9 +55,7 @@ static void put_events(struct hp_json *json, const char *key, const struct hp_df
 static void put_function(struct hp_json *json, const struct hp_diff *diff,
                          const struct hp_change *f)
 {
-    const struct hp_dfunction *old = HP_ITEM(diff->old->functions, f->old, NULL);
-    const struct hp_dfunction *new = HP_ITEM(diff->new->functions, f->new, NULL),
-                              *shown = new ?: old;
+    const struct hp_dfunction *old = f->old_item, *new = f->new_item, *shown = new ?: old;
     hp_json_put_string(json, "name", shown->name);
     hp_json_put_string(json, "linkage", shown->key);
     hp_json_put_string(json, "module", shown->module);
@@ -82,10 +80,9 @@ static void put_function(struct hp_json *json, const struct hp_diff *diff,
     put_events(json, "new_events", new);
 }
 
-static void put_line(struct hp_json *json, const struct hp_diff *diff, const struct hp_change *l)
+static void put_line(struct hp_json *json, const struct hp_change *l)
 {
-    const struct hp_dline *old = HP_ITEM(diff->old->lines, l->old, NULL);
-    const struct hp_dline *new = HP_ITEM(diff->new->lines, l->new, NULL), *shown = new ?: old;
+    const struct hp_dline *old = l->old_item, *new = l->new_item, *shown = new ?: old;
     hp_json_put_uint(json, "function", l->function);
     hp_json_put_string(json, "file", shown->file);
     put_known(json, "old_line", old, old ? old->line : 0);
@@ -109,18 +106,17 @@ static void put_loop_side(struct hp_json *json, const char *key, const struct hp
     hp_json_end_object(json);
 }
 
-static void put_loop(struct hp_json *json, const struct hp_diff *diff, const struct hp_change *l)
+static void put_loop(struct hp_json *json, const struct hp_change *l)
 {
     hp_json_put_uint(json, "function", l->function);
-    put_loop_side(json, "old", HP_ITEM(diff->old->loops, l->old, NULL));
-    put_loop_side(json, "new", HP_ITEM(diff->new->loops, l->new, NULL));
+    put_loop_side(json, "old", l->old_item);
+    put_loop_side(json, "new", l->new_item);
     hp_json_put_int(json, "delta", l->delta);
 }
 
 static void put_path(struct hp_json *json, const struct hp_diff *diff, const struct hp_change *p)
 {
-    const struct hp_dpath *old = HP_ITEM(diff->old->paths, p->old, NULL);
-    const struct hp_dpath *new = HP_ITEM(diff->new->paths, p->new, NULL), *shown = new ?: old;
+    const struct hp_dpath *old = p->old_item, *new = p->new_item, *shown = new ?: old;
     const struct hp_digest *d = new ? diff->new : diff->old;
     hp_json_put_string(json, "kind", shown->kind);
     hp_json_put_string(json, "status", status_of(p));
@@ -139,29 +135,26 @@ static void put_path(struct hp_json *json, const struct hp_diff *diff, const str
     hp_json_end_array(json);
 }
 
-static const struct {
-    const char *key;
-    void (*put)(struct hp_json *json, const struct hp_diff *diff, const struct hp_change *change);
-} parts[HP_DIFF_KINDS] = {
-    [HP_DIFF_FUNCTIONS] = {"functions", put_function},
-    [HP_DIFF_LINES] = {"lines", put_line},
-    [HP_DIFF_LOOPS] = {"loops", put_loop},
-    [HP_DIFF_PATHS] = {"paths", put_path},
-};
-
 /* Lines and loops only of functions that are printed. */
 static void put_part(struct hp_json *json, const struct hp_diff *diff,
                      const struct hp_diff_print *print, enum hp_diff_kind kind)
 {
+    static const char *const keys[HP_DIFF_KINDS] = {"functions", "lines", "loops", "paths"};
     const struct hp_changes *changes = &diff->kinds[kind];
     bool of_functions = kind == HP_DIFF_LINES || kind == HP_DIFF_LOOPS;
     size_t limit = hp_diff_limit(print, of_functions ? diff->functions.n : changes->n, 0);
-    hp_json_put_array(json, parts[kind].key);
+    hp_json_put_array(json, keys[kind]);
     for (size_t i = 0; i < changes->n; i++) {
-        if ((of_functions ? changes->items[i].function : i) >= limit)
+        const struct hp_change *change = &changes->items[i];
+        if ((of_functions ? change->function : i) >= limit)
             continue;
         hp_json_begin_object(json);
-        parts[kind].put(json, diff, &changes->items[i]);
+        switch (kind) {
+        case HP_DIFF_FUNCTIONS: put_function(json, diff, change); break;
+        case HP_DIFF_LINES: put_line(json, change); break;
+        case HP_DIFF_LOOPS: put_loop(json, change); break;
+        default: put_path(json, diff, change);
+        }
         hp_json_end_object(json);
     }
     hp_json_end_array(json);

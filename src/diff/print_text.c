@@ -56,7 +56,7 @@ static void put_line_place(struct hp_strbuf *cell, const struct hp_dline *line)
 static void put_name(struct hp_strbuf *cell, const struct hp_diff *diff, const struct hp_change *f)
 {
     bool gone = f->new == HP_PROFILE_NONE, is_new = f->old == HP_PROFILE_NONE;
-    hp_strbuf_add(cell, hp_diff_function(diff, f)->name);
+    hp_strbuf_add(cell, hp_change_function(f)->name);
     if (f->inlined != HP_PROFILE_NONE)
         hp_strbuf_format(cell, " (%s inlined in %s)", gone ? "now" : "was",
                          (gone ? diff->new : diff->old)->functions[f->inlined].name);
@@ -69,9 +69,7 @@ static void put_name(struct hp_strbuf *cell, const struct hp_diff *diff, const s
 static void fill_function(const struct hp_diff *diff, const struct hp_change *f,
                           struct hp_strbuf *cells)
 {
-    const struct hp_dfunction *old = HP_ITEM(diff->old->functions, f->old, NULL);
-    const struct hp_dfunction *new = HP_ITEM(diff->new->functions, f->new, NULL);
-    const struct hp_dfunction *shown = new ?: old;
+    const struct hp_dfunction *old = f->old_item, *new = f->new_item, *shown = new ?: old;
     int64_t all = hp_delta(diff->old->totals[HP_TOTAL_INSTRUCTIONS],
                            diff->new->totals[HP_TOTAL_INSTRUCTIONS]);
     if (all)
@@ -98,8 +96,7 @@ static void fill_cycles(const struct hp_diff *diff, const struct hp_change *f,
                         struct hp_strbuf *cells)
 {
     static const struct hp_dfunction none;
-    const struct hp_dfunction *old = HP_ITEM(diff->old->functions, f->old, &none);
-    const struct hp_dfunction *new = HP_ITEM(diff->new->functions, f->new, &none);
+    const struct hp_dfunction *old = f->old_item ?: &none, *new = f->new_item ?: &none;
     put_pair(&cells[0], cycles_of(old), cycles_of(new));
     hp_strbuf_format(&cells[1], "%s -> %s", HP_FIXED(cpi_of(old), 2), HP_FIXED(cpi_of(new), 2));
     put_pair(&cells[2], old->events[HP_INSN_L1D], new->events[HP_INSN_L1D]);
@@ -110,8 +107,7 @@ static void fill_cycles(const struct hp_diff *diff, const struct hp_change *f,
 static void fill_line(const struct hp_diff *diff, const struct hp_change *l,
                       struct hp_strbuf *cells)
 {
-    const struct hp_dline *old = HP_ITEM(diff->old->lines, l->old, NULL);
-    const struct hp_dline *new = HP_ITEM(diff->new->lines, l->new, NULL), *shown = new ?: old;
+    const struct hp_dline *old = l->old_item, *new = l->new_item, *shown = new ?: old;
     hp_strbuf_human(&cells[0], l->before);
     hp_strbuf_human(&cells[1], l->after);
     put_name(&cells[2], diff, &diff->functions.items[l->function]);
@@ -127,8 +123,7 @@ static void fill_loop(const struct hp_diff *diff, const struct hp_change *l,
                       struct hp_strbuf *cells)
 {
     static const struct hp_dloop none;
-    const struct hp_dloop *old = HP_ITEM(diff->old->loops, l->old, &none);
-    const struct hp_dloop *new = HP_ITEM(diff->new->loops, l->new, &none);
+    const struct hp_dloop *old = l->old_item ?: &none, *new = l->new_item ?: &none;
     const struct hp_dloop *shown = new == &none ? old : new;
     put_pair(&cells[0], old->executions, new->executions);
     hp_strbuf_format(&cells[1], "%s -> %s",
@@ -143,8 +138,7 @@ static void fill_loop(const struct hp_diff *diff, const struct hp_change *l,
 static void fill_path(const struct hp_diff *diff, const struct hp_change *p,
                       struct hp_strbuf *cells)
 {
-    const struct hp_dpath *old = HP_ITEM(diff->old->paths, p->old, NULL);
-    const struct hp_dpath *new = HP_ITEM(diff->new->paths, p->new, NULL), *shown = new ?: old;
+    const struct hp_dpath *old = p->old_item, *new = p->new_item, *shown = new ?: old;
     const struct hp_digest *d = new ? diff->new : diff->old;
     uint32_t last = HP_PROFILE_NONE;
     put_pair(&cells[0], old ? old->count : 0, new ? new->count : 0);
@@ -179,7 +173,7 @@ struct part {
     size_t usual; /* rows that a person reads; 0: is_shown() sees to it */
     bool (*is_shown)(struct printer *p, const struct hp_change *change);
     /* What the rows are ordered by. NULL: as the changes are, by instructions */
-    int64_t (*delta)(const struct hp_diff *diff, const struct hp_change *change);
+    int64_t (*delta)(const struct hp_change *change);
     /* Fills the cells behind the change; they need not be clean. */
     void (*fill)(const struct hp_diff *diff, const struct hp_change *change,
                  struct hp_strbuf *cells);
@@ -191,23 +185,21 @@ static bool is_change(struct printer *p, const struct hp_change *change)
     return hp_diff_counts(p->diff, p->print, change->delta);
 }
 
-static int64_t cycles_delta(const struct hp_diff *diff, const struct hp_change *f)
+static int64_t cycles_delta(const struct hp_change *f)
 {
-    return hp_delta(cycles_of(HP_ITEM(diff->old->functions, f->old, NULL)),
-                    cycles_of(HP_ITEM(diff->new->functions, f->new, NULL)));
+    return hp_delta(cycles_of(f->old_item), cycles_of(f->new_item));
 }
 
 static bool is_change_of_cycles(struct printer *p, const struct hp_change *f)
 {
-    return hp_diff_has(p->diff, HP_TOTAL_CYCLES) && cycles_delta(p->diff, f) != 0;
+    return hp_diff_has(p->diff, HP_TOTAL_CYCLES) && cycles_delta(f) != 0;
 }
 
 /* The lines that changed most, of the functions that did. */
 static bool is_line_of_change(struct printer *p, const struct hp_change *l)
 {
     const struct hp_change *function = &p->diff->functions.items[l->function];
-    const struct hp_dline *line =
-        HP_ITEM(p->diff->new->lines, l->new, &p->diff->old->lines[l->old]);
+    const struct hp_dline *line = l->new_item ?: l->old_item;
     size_t most = hp_diff_limit(p->print, SIZE_MAX, LINES_OF);
     if (!is_change(p, function) || l->delta == 0)
         return false;
@@ -224,8 +216,7 @@ static bool is_line_of_change(struct printer *p, const struct hp_change *l)
 
 static bool is_change_of_trips(struct printer *p, const struct hp_change *l)
 {
-    const struct hp_dloop *old = HP_ITEM(p->diff->old->loops, l->old, NULL);
-    const struct hp_dloop *new = HP_ITEM(p->diff->new->loops, l->new, NULL);
+    const struct hp_dloop *old = l->old_item, *new = l->new_item;
     bool same =
         old && new && old->executions == new->executions && old->iterations == new->iterations;
     return !same && (p->print->threshold <= 0 || is_change(p, l));
@@ -243,24 +234,21 @@ static const struct part parts[] = {
     {"Paths", HP_DIFF_PATHS, ROWS_OF, is_change, NULL, fill_path, "change|executions|:path"},
 };
 
-static int64_t delta_of(const struct printer *p, const struct hp_change *change)
+static int compare_rows(const void *a, const void *b, void *context)
 {
-    return p->part->delta ? p->part->delta(p->diff, change) : change->delta;
-}
-
-static int compare_rows(const void *a, const void *b, void *printer)
-{
+    const struct part *part = context;
     const struct hp_change *x = *(const struct hp_change *const *)a;
     const struct hp_change *y = *(const struct hp_change *const *)b;
-    uint64_t p = hp_delta_size(delta_of(printer, x)), q = hp_delta_size(delta_of(printer, y));
+    uint64_t p = hp_delta_size(part->delta(x)), q = hp_delta_size(part->delta(y));
     return HP_COMPARE(q, p) ?: HP_COMPARE(x, y);
 }
 
 static double fill_row(void *context, size_t row, struct hp_strbuf *cells)
 {
     struct printer *p = context;
-    hp_strbuf_add(&cells[0], HP_DELTA(delta_of(p, p->rows[row])));
-    p->part->fill(p->diff, p->rows[row], &cells[1]);
+    const struct hp_change *change = p->rows[row];
+    hp_strbuf_add(&cells[0], HP_DELTA(p->part->delta ? p->part->delta(change) : change->delta));
+    p->part->fill(p->diff, change, &cells[1]);
     for (size_t i = 0; i < HP_TEXT_COLUMNS; i++) {
         struct hp_strbuf raw HP_CLEANUP(hp_strbuf_fini) = cells[i];
         cells[i] = (struct hp_strbuf){.failed = raw.failed};
@@ -303,7 +291,7 @@ static enum hp_err print_part(struct printer *p, const struct part *part)
     if (p->n == 0)
         return HP_OK;
     if (part->delta)
-        qsort_r(p->rows, p->n, sizeof *p->rows, compare_rows, p);
+        qsort_r(p->rows, p->n, sizeof *p->rows, compare_rows, (void *)(uintptr_t)part);
     size_t shown = part->usual ? hp_diff_limit(p->print, p->n, part->usual) : p->n;
     fprintf(p->out, "\n%s%s%s\n", hp_text_bold(color), part->title, hp_text_plain(color));
     HP_TRY(print_rows(p, shown));
