@@ -56,6 +56,12 @@ static struct hp_cell column_cell(const struct hp_bound_field *field,
                                   const struct hp_field_input *in, const void *row)
 {
     const struct hp_row_field *column = field->column;
+    if (field->field->as == HP_AS_PLACE && column->to == HP_ROW_FUNCTION) {
+        uint64_t function = hp_row_number(column, row);
+        return function == HP_PROFILE_NONE
+                   ? hp_cell_text("")
+                   : hp_cell_place(in, in->tables->profile->functions[function].place);
+    }
     if (field->field->as == HP_AS_PLACE)
         return hp_cell_place(
             in, *(const struct hp_place *)(const void *)((const char *)row + column->offset));

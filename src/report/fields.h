@@ -56,7 +56,7 @@ enum hp_field_from {
 /* What is done with a number. */
 enum hp_field_as {
     HP_AS_IT_IS,       /* a reference: the name of the function or module, else the index */
-    HP_AS_PLACE,       /* the column is the module of a place: "module+0xoffset" */
+    HP_AS_PLACE,       /* the column is the module of a place, or a function: "module+0xoffset" */
     HP_AS_SHARE,       /* of all instructions */
     HP_AS_THOUSANDTHS, /* a fraction */
     HP_AS_FLAG,

@@ -195,7 +195,14 @@ static double put_field(const struct hp_column *column, const struct hp_bound_fi
         (column->plain ? hp_strbuf_uint : hp_strbuf_human)(cell, value.number);
         break;
     case HP_CELL_INT: hp_strbuf_int(cell, value.integer); break;
-    case HP_CELL_SHARE: hp_strbuf_percent(cell, value.share); break;
+    case HP_CELL_SHARE:
+        if (!column->ratio)
+            hp_strbuf_percent(cell, value.share);
+        else if (value.share < 1000)
+            hp_strbuf_fixed(cell, value.share, 1);
+        else
+            hp_strbuf_human(cell, (uint64_t)(value.share < 1e18 ? value.share + 0.5 : 1e18));
+        break;
     default: break;
     }
     return value.share;

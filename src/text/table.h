@@ -32,6 +32,7 @@ struct hp_column {
     const char *field;
     bool share;    /* the number as a share of all instructions */
     bool plain;    /* the digits of the number, as of an id */
+    bool ratio;    /* a fraction is no share: with one decimal below 1000 */
     bool not_zero; /* nothing for 0 */
     /* Instead, what this function puts; with `by_thread` also of a thread's row. */
     void (*put)(const struct hp_text *text, const struct hp_row *row, struct hp_strbuf *cell);

@@ -27,21 +27,12 @@ static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables, bool per
 
 /* --- For scripts ------------------------------------------------------------------------------ */
 
-static const void *function_of(const struct hp_field_input *in)
-{
-    const struct hp_profile *p = in->tables->profile;
-    uint32_t function = p->contexts[in->row->item].function;
-    return function == HP_PROFILE_NONE ? NULL : &p->functions[function];
-}
-
-static const struct hp_field_row function_row = {HP_ROW_FUNCTION, function_of, false};
-
 static const struct hp_field fields[] = {
     {"id", "its number in this profile", .from = HP_FROM_ITEM},
     {"parent", "`id` of the context it was called from; null: a thread or a signal handler began",
      HP_COLUMN},
     {"function", "that was called", HP_COLUMN},
-    {"address", "where the function begins", .of = &function_row, HP_PLACE("")},
+    {"address", "where the function begins", HP_NAMED("function"), .as = HP_AS_PLACE},
     {"self", "instructions executed in it", HP_VALUE(1)},
     {"inclusive", "with those of contexts above it", HP_VALUE(0)},
     {"calls", "times it was entered", HP_VALUE(2)},

@@ -53,8 +53,7 @@ static int compare_iterations(const void *a, const void *b, void *context)
 /* The heaviest loop of the function that a loop is in. */
 static uint32_t *heaviest_beside(const struct order *by, uint32_t loop)
 {
-    uint32_t function = by->profile->loops[loop].function;
-    return &by->heaviest[function == HP_PROFILE_NONE ? by->profile->n_functions : function];
+    return &by->heaviest[hp_slot(by->profile->loops[loop].function, by->profile->n_functions)];
 }
 
 /* Parents before their children, the heaviest first; those in no other by function before that. */
@@ -99,8 +98,8 @@ static void number_loops(struct hp_loop_info *info, const struct hp_profile *p,
             size[parent] += size[loop];
     }
     for (size_t i = 0; i < p->n_loops; i++) {
-        uint32_t loop = sorted[i], parent = p->loops[loop].parent;
-        uint32_t *position = &next[parent == HP_PROFILE_NONE ? p->n_loops : parent];
+        uint32_t loop = sorted[i];
+        uint32_t *position = &next[hp_slot(p->loops[loop].parent, p->n_loops)];
         info[loop].at = *position;
         info[loop].end = *position += size[loop];
         next[loop] = info[loop].at + 1;
@@ -136,23 +135,15 @@ static enum hp_err plant_forest(struct hp_loops *loops, const struct hp_profile 
 
 /* --- All of it -------------------------------------------------------------------------------- */
 
-static int compare_models(const void *a, const void *b)
-{
-    const struct hp_modelled_loop *x = a, *y = b;
-    return HP_COMPARE(x->loop, y->loop) ?: HP_COMPARE(x->model, y->model);
-}
-
 enum hp_err hp_loops_init(struct hp_loops *loops, const struct hp_profile *p)
 {
     *loops = (struct hp_loops){0};
     loops->info = calloc(p->n_loops + 1, sizeof *loops->info);
-    loops->models = calloc(p->n_model_loops + 1, sizeof *loops->models);
-    if (!loops->info || !loops->models)
+    if (!loops->info)
         return hp_fail_nomem();
-    for (uint32_t i = 0; i < p->n_model_loops; i++)
-        if (p->model_loops[i].loop != HP_PROFILE_NONE)
-            loops->models[loops->n_models++] = (struct hp_modelled_loop){p->model_loops[i].loop, i};
-    qsort(loops->models, loops->n_models, sizeof *loops->models, compare_models);
+    HP_TRY(hp_lists_init(&loops->models, p->n_loops, p->n_model_loops));
+    for (uint32_t i = (uint32_t)p->n_model_loops; i-- > 0;)
+        hp_lists_prepend(&loops->models, p->model_loops[i].loop, i);
     for (uint32_t i = 0; i < p->n_loops; i++) {
         size_t n;
         const struct hp_ploop_count *counts = hp_items(p, HP_ROW_LOOP_COUNT, i, &n);
@@ -164,7 +155,7 @@ enum hp_err hp_loops_init(struct hp_loops *loops, const struct hp_profile *p)
 void hp_loops_fini(struct hp_loops *loops)
 {
     free(loops->info);
-    free(loops->models);
+    hp_lists_fini(&loops->models);
     free(loops->back_edges);
     *loops = (struct hp_loops){0};
 }

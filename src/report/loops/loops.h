@@ -9,6 +9,7 @@
 #ifndef HP_REPORT_LOOPS_H
 #define HP_REPORT_LOOPS_H
 
+#include "base/lists.h"
 #include "hotpath/profile.h"
 #include "text/strbuf.h"
 
@@ -31,15 +32,9 @@ struct hp_back_edge {
     uint64_t count;
 };
 
-/* Of the profile's loops of models, one that knows its loop. */
-struct hp_modelled_loop {
-    uint32_t loop, model;
-};
-
 struct hp_loops {
     struct hp_loop_info *info;
-    struct hp_modelled_loop *models; /* by loop */
-    size_t n_models;
+    struct hp_lists models;          /* by loop: the profile's loops of models that know it */
     struct hp_back_edge *back_edges; /* by loop, the most frequent first; see hp_loops_edges() */
     size_t n_back_edges;
     bool edges_known;

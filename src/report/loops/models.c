@@ -33,30 +33,6 @@ static const struct hp_field fields[] = {
      .as = HP_AS_SHARE},
     {0}};
 
-/* What a model does not know it reports as 0. */
-static void put_average(double average, struct hp_strbuf *cell)
-{
-    if (average < 1000)
-        hp_strbuf_fixed(cell, average, 1);
-    else
-        hp_strbuf_human(cell, (uint64_t)(average < 1e18 ? average + 0.5 : 1e18));
-}
-
-static void put_model(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
-{
-    uint64_t average = in->tables->profile->model_loops[row->item].average;
-    if (average)
-        put_average((double)average / 1000, cell);
-}
-
-static void put_exact(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
-{
-    const struct hp_ploop_count *total =
-        exact_of(&(struct hp_field_input){.tables = in->tables, .row = row});
-    if (total)
-        put_average(hp_number_share(total->back_edges, total->executions), cell);
-}
-
 static void put_loop(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
 {
     const struct hp_pmodel_loop *loop = &in->tables->profile->model_loops[row->item];
@@ -66,13 +42,14 @@ static void put_loop(const struct hp_text *in, const struct hp_row *row, struct 
         hp_put_loop(in->tables, loop->loop, true, cell);
 }
 
+/* What a model does not know it reports as 0. */
 static const struct hp_column columns[] = {
     {"share", .not_zero = true, .right = true, .heat = true},
     {"exact", .field = "exact_share", .right = true},
     {"times", .field = "executions", .not_zero = true, .right = true},
     {"exact", .field = "exact_executions", .right = true},
-    {"average", .put = put_model, .right = true},
-    {"exact", .put = put_exact, .right = true},
+    {"average", .not_zero = true, .ratio = true, .right = true},
+    {"exact", .field = "exact_average", .ratio = true, .right = true},
     {"total", .field = "iterations", .right = true},
     {"exact", .field = "exact_iterations", .right = true},
     {"loop", .put = put_loop, .flexible = true},

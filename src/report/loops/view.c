@@ -2,7 +2,6 @@
 #include "base/cleanup.h"
 #include "base/compare.h"
 #include "report/fields.h"
-#include "report/items.h"
 #include "report/text.h"
 
 #include <stdlib.h>
@@ -84,11 +83,9 @@ static void list_branches(const struct hp_field_input *in, struct hp_list *list)
 static void list_models(const struct hp_field_input *in, struct hp_list *list)
 {
     const struct hp_loops *loops = &in->tables->loops;
-    size_t n;
-    const struct hp_modelled_loop *models =
-        hp_items_of(loops->models, loops->n_models, sizeof *models, in->row->item, &n);
-    for (size_t i = 0; i < n; i++) {
-        const struct hp_pmodel_loop *loop = &in->tables->profile->model_loops[models[i].model];
+    for (uint32_t i = hp_lists_first(&loops->models, in->row->item); i != HP_PROFILE_NONE;
+         i = loops->models.next[i]) {
+        const struct hp_pmodel_loop *loop = &in->tables->profile->model_loops[i];
         if (!list->json) {
             hp_list_text(list, hp_text(loop->model));
             continue;

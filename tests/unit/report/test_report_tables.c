@@ -4,6 +4,7 @@
 
 #include "report/fields.h"
 #include "text/number.h"
+#include "text/table.h"
 
 /* --- Names ------------------------------------------------------------------------------------ */
 
@@ -413,7 +414,16 @@ static void view_names_round_trip(void **state)
                         "and all");
 }
 
-/* A field that names a column which is not there would be read from nowhere. */
+static bool has_field(const struct hp_bound_fields *bound, const char *name)
+{
+    for (size_t k = 0; k < bound->n; k++)
+        if (strcmp(bound->fields[k].field->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* A field that names a column which is not there would be read from nowhere; a column for people
+ * that names no field would never be shown. */
 static void every_field_is_from_somewhere(void **state)
 {
     (void)state;
@@ -431,9 +441,13 @@ static void every_field_is_from_somewhere(void **state)
             assert_true(field->get || field->list || field->from != HP_FROM_COLUMN ||
                         bound.fields[k].column);
             assert_true(field->help || bound.fields[k].column->help);
+            assert_true(!field->per || bound.fields[k].per);
             if (field->as == HP_AS_PLACE)
-                assert_int_equal(bound.fields[k].column->to, HP_ROW_MODULE);
+                assert_true(bound.fields[k].column->to == HP_ROW_MODULE ||
+                            bound.fields[k].column->to == HP_ROW_FUNCTION);
         }
+        for (const struct hp_column *c = view->columns; c && c->title; c++)
+            assert_true(c->put || view->fill || has_field(&bound, c->field ? c->field : c->title));
     }
 }
 
