@@ -7,15 +7,15 @@
  * The fast loop (fast_loop) handles nearly every word: a whole block, or a run of blocks, that
  * follows from the previous one. Everything else goes word by word through hp_cursor_take_word():
  *
- * - An open segment starts or continues a *partial* block; it is joined with what runs next until
+ *  - An open segment starts or continues a *partial* block; it is joined with what runs next until
  *    it ends. A REP instruction that an engine shows once per iteration is folded into one.
- * - A block that was cut short (a fault, an atomic operation redone by the translator, code that
+ *  - A block that was cut short (a fault, an atomic operation redone by the translator, code that
  *    modified itself) shows as a successor inside the block itself: its first part becomes a
  *    partial block again. For blocks that could also have branched there, see runs_again().
- * - A signal pushes the current state (*context*) and starts a new one; the signal return pops it,
+ *  - A signal pushes the current state (*context*) and starts a new one; the signal return pops it,
  *    and the code continues as if uninterrupted. Engines that cannot announce signals announce
  *    handlers: reaching one other than by a branch that leads there is a signal.
- * - Anything else that does not follow is reported as a discontinuity, never as a branch.
+ *  - Anything else that does not follow is reported as a discontinuity, never as a branch.
  *
  * With addresses, words wait until they can be processed completely (hp_cursor_pair_words), and a
  * block's addresses are taken with its code: see pairing.h.

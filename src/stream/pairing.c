@@ -17,8 +17,7 @@ enum hp_err hp_pairing_new(struct hp_pairing **pairing)
     struct hp_pairing *p = calloc(1, sizeof *p);
     if (!p)
         return hp_fail_nomem();
-    enum hp_err err =
-        hp_pairing_reserve(p, 1024); /* so that the array is never NULL, even without addresses */
+    enum hp_err err = hp_pairing_reserve(p, 1024); /* the array is never NULL */
     if (err == HP_OK)
         err = hp_grow(&p->words, &p->cap_words, 1024, sizeof *p->words);
     if (err != HP_OK) {

@@ -5,11 +5,12 @@
  *
  * How damage is handled:
  *
- * - a frame with a good header and a bad payload: its header says what is lost and where to
- * continue; - a bad header: the next good one is searched for; - frames are numbered, so a missing
- * or repeated frame is noticed; - words are numbered, so each thread learns how many of its words
- * are missing where; - the addresses of a words frame are in the next frame, and are read with it:
- * if they cannot be,
+ *  - a frame with a good header and a bad payload: its header says what is lost and where to
+ *    continue;
+ *  - a bad header: the next good one is searched for;
+ *  - frames are numbered, so a missing or repeated frame is noticed;
+ *  - words are numbered, so each thread learns how many of its words are missing where;
+ *  - the addresses of a words frame are in the next frame, and are read with it: if they cannot be,
  *    the thread is told before it gets the words.
  *
  * The reader only moves forward, so any file is read in time proportional to its size.

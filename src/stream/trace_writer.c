@@ -2,13 +2,13 @@
 /*
  * Invariants:
  *
- * 1. A words frame starts at a word that is not the payload of an event, so a frame can be read
+ *  1. A words frame starts at a word that is not the payload of an event, so a frame can be read
  *     without the previous one.
- * 2. Strings, modules and segments are in the file before the first words frame that names them. 3.
- * With addresses, a words frame has only words whose addresses are known, and the next frame has
- *     these. Words that will never have addresses are written without, and so is the rest of their
- *     thread.
- * 4. After a failed write every call fails in the same way, and finish removes the file.
+ *  2. Strings, modules and segments are in the file before the first words frame that names them.
+ *  3. With addresses, a words frame has only words whose addresses are known, and the next frame
+ *     has these. Words that will never have addresses are written without, and so is the rest of
+ *     their thread.
+ *  4. After a failed write every call fails in the same way, and finish removes the file.
  */
 #include "base/grow.h"
 #include "base/map64.h"
