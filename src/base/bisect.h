@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Binary search, wherever something is sorted.
+ * Binary search in sorted data.
  */
 #ifndef HP_BASE_BISECT_H
 #define HP_BASE_BISECT_H
@@ -9,11 +9,11 @@
 
 /*
  * The first index in [from, to) for which `is_before`, an expression of the index `i`, is false;
- * `to` where there is none. It is true up to some index and false from there on:
+ * `to` if there is none. It must be true up to some index and false from there on:
  *
  *     size_t first = HP_BISECT(i, 0, n, lines[i].address < address);
  *
- * finds the first line at an address or behind it, `<=` the first one behind it.
+ * finds the first line at or after an address, `<=` the first one after it.
  */
 #define HP_BISECT(i, from, to, is_before)                                                          \
     ({                                                                                             \

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Releasing what a function holds, however it is left:
+ * Releases what a function holds, however the function is left:
  *
  *     struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
  *     uint32_t *order HP_CLEANUP(hp_free) = NULL;
  *     HP_TRY(fill(&text, &order));
  *
- * Each must be set where it is declared. What is handed to the caller is set to NULL afterwards.
+ * Each must be initialized in its declaration. What is handed to the caller is set to NULL
+ * afterwards.
  */
 #ifndef HP_BASE_CLEANUP_H
 #define HP_BASE_CLEANUP_H
@@ -15,7 +16,7 @@
 
 #define HP_CLEANUP(release) __attribute__((cleanup(release)))
 
-/* Defines name(), for HP_CLEANUP(): it calls release() with what a pointer points to. */
+/* Defines name(), for HP_CLEANUP(): it calls release() on what a pointer points to. */
 #define HP_CLEANUP_POINTER(name, type, release)                                                    \
     static inline void name(type **pointer)                                                        \
     {                                                                                              \

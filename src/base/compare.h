@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The order of two numbers for qsort(): less than, equal to or greater than 0. Several keys are
- * joined with "?:", the first that differs decides:
+ * joined with "?:"; the first that differs decides:
  *
  *     return HP_COMPARE(b->count, a->count) ?: HP_COMPARE(a->address, b->address);
  */

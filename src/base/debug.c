@@ -12,7 +12,7 @@ static const char *const names[HP_DEBUG_DOMAINS] = {
     [HP_DEBUG_PROFILER] = "profiler", [HP_DEBUG_PROFILE] = "profile",
 };
 
-static unsigned on; /* a bit a domain */
+static unsigned on; /* one bit per domain */
 static double started;
 
 static double now(void)

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAP  (1u << 20) /* bytes: below this it does not matter */
-#define LARGE (8u << 20) /* bytes: moving pages is cheap, and what is not used would be dear */
+#define LEAP  (1u << 20) /* bytes: smaller arrays do not matter */
+#define LARGE (8u << 20) /* bytes: moving pages is cheap, and unused room expensive */
 
-/* An array that grows by leaps (to an index somebody else chose) is moved to memory that the system
- * zeroes when it is touched; what is skipped then costs nothing. */
+/* An array that grows by leaps (to an index chosen elsewhere) moves to memory that the system
+ * zeroes when touched; skipped elements then cost nothing. */
 static char *leap(char *old, size_t old_size, size_t new_size)
 {
     char *grown = calloc(1, new_size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Growing an array: the one way dynamic arrays are grown in hotpath.
+ * Growing an array: all dynamic arrays of hotpath grow this way.
  */
 #ifndef HP_BASE_GROW_H
 #define HP_BASE_GROW_H
@@ -11,8 +11,7 @@
 
 /*
  * Makes room for at least `need` elements of `size` bytes in the array that `*(T **)array` points
- * to;
- * `*capacity` is the number of elements there is room for now. New room is zeroed. Grows by at
+ * to; `*capacity` becomes the number of elements there is room for. New room is zeroed. Grows by at
  * least a half. On HP_ERR_NOMEM the array is unchanged and still owned by the caller. Free it with
  * free().
  */

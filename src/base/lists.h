@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where something is in an array of `n` and one more, which is for none. */
+/* The position of something in an array of `n` plus one more, which is for none. */
 static inline size_t hp_slot(uint32_t index, size_t n)
 {
     return index == UINT32_MAX ? n : index;
@@ -26,8 +26,8 @@ static inline size_t hp_slot(uint32_t index, size_t n)
 
 struct hp_lists {
     size_t n_owners;
-    uint32_t *first; /* by owner; then of those that have none */
-    uint32_t *next;  /* by thing; in the same memory */
+    uint32_t *first; /* by owner; the last one for things without an owner */
+    uint32_t *next;  /* by thing; in the same allocation */
 };
 
 static inline enum hp_err hp_lists_init(struct hp_lists *lists, size_t n_owners, size_t n)

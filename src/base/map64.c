@@ -30,7 +30,7 @@ static enum hp_err rehash(struct hp_map64 *map, size_t count)
     return HP_OK;
 }
 
-/* The slot of a key that the map has; NULL: it has none. */
+/* The slot of a key; NULL: the map does not have it. */
 static struct hp_map64_slot *find(const struct hp_map64 *map, uint64_t key)
 {
     size_t i = hp_hash64(key) & map->mask;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A hash map from 64-bit keys to 32-bit values: open addressing, linear probing, no deletion. Used
- * wherever two ids or an address have to be turned into an index.
+ * wherever two ids or an address are mapped to an index.
  */
 #ifndef HP_BASE_MAP64_H
 #define HP_BASE_MAP64_H
@@ -44,12 +44,11 @@ static inline uint32_t hp_map64_get(const struct hp_map64 *map, uint64_t key)
     }
 }
 
-/* Sets the value of `key`; `value` is not HP_MAP64_NONE. On HP_ERR_NOMEM the map is unchanged; a
- * key that it has already needs no memory. */
+/* Sets the value of `key`; `value` is not HP_MAP64_NONE. On HP_ERR_NOMEM the map is unchanged; an
+ * existing key needs no memory. */
 HP_MUST_CHECK enum hp_err hp_map64_put(struct hp_map64 *map, uint64_t key, uint32_t value);
 
-/* The same where a failure does no harm: for keys that the map has, and for maps that only save the
- * work of asking again. */
+/* The same where failure does no harm: for existing keys, and for maps that are only caches. */
 static inline void hp_map64_keep(struct hp_map64 *map, uint64_t key, uint32_t value)
 {
     if (hp_map64_put(map, key, value) != HP_OK)

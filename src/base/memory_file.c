@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8u /* since Linux 6.3; others answer EINVAL */
+#define MFD_NOEXEC_SEAL 8u /* since Linux 6.3; older kernels return EINVAL */
 #endif
 
 int hp_memory_file(const char *name)

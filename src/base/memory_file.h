@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files in memory, which are gone with the last process that has them open.
+ * Files in memory, which disappear with the last process that has them open.
  */
 #ifndef HP_BASE_MEMORY_FILE_H
 #define HP_BASE_MEMORY_FILE_H
 
-/* An empty one, closed on exec; `name` is for /proc. -1 and errno when there is none. It can be
- * sealed, and holds nothing that is executed: there are systems that forbid others. */
+/* An empty one, close-on-exec; `name` is for /proc. -1 and errno on failure. It can be sealed, and
+ * is not executable: some systems forbid others. */
 int hp_memory_file(const char *name);
 
 #endif

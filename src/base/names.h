@@ -12,8 +12,8 @@ struct hp_name {
     const char *help; /* a few words, or NULL */
 };
 
-/* The place of a name in a list. HP_ERR_INVALID: "there is no engine 'x'; there are: a, b", where
- * `what` is "engine". */
+/* The position of a name in a list. HP_ERR_INVALID: "there is no engine 'x'; there are: a, b",
+ * where `what` is "engine". */
 HP_MUST_CHECK enum hp_err hp_name_find(const struct hp_name *list, const char *what,
                                        const char *name, unsigned *place);
 

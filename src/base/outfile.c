@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TRIES 100 /* for a name that is not taken */
+#define TRIES 100 /* to find a free name */
 
 /* --- Opening ---------------------------------------------------------------------------------- */
 
-/* A file without a name in the directory of `path`: should we be killed, nothing of it is left. -1
- * where there is none, or no way to name it later. */
+/* A file without a name in the directory of `path`: if hotpath is killed, nothing is left of it.
+ * -1: not supported, or it could not be named later. */
 static int open_nameless(const char *path)
 {
     char *directory = strdup(path);
@@ -29,7 +29,7 @@ static int open_nameless(const char *path)
     return fd;
 }
 
-/* A file beside out->path, as a second best. */
+/* The fallback: a file beside out->path. */
 static int open_named(struct hp_outfile *out)
 {
     if (asprintf(&out->aside, "%s.XXXXXX", out->path) < 0) {
@@ -97,7 +97,7 @@ static bool give_name(int fd, const char *name)
     return linkat(AT_FDCWD, link, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
-/* A nameless file cannot take the place of another: it gets a name beside it first. */
+/* A nameless file cannot replace another: it first gets a name beside it. */
 static bool give_name_aside(struct hp_outfile *out)
 {
     for (int tries = 0; tries < TRIES; tries++) {
@@ -119,7 +119,7 @@ static bool give_name_aside(struct hp_outfile *out)
     return false;
 }
 
-/* Gives a nameless file its name, or one aside. */
+/* Gives a nameless file its name, or one beside it. */
 static bool name_file(struct hp_outfile *out)
 {
     struct stat st;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files that appear whole or not at all: written aside, then named. Where the file system can, the
- * file has no name until then, and nothing is left of it when hotpath is killed. What is there
- * already and is no file (a terminal, a pipe, /dev/null) is written to directly; a symbolic link is
+ * Files that appear whole or not at all: written aside, then named. If the file system supports it,
+ * the file has no name until then, and nothing is left when hotpath is killed. An existing path
+ * that is not a file (a terminal, a pipe, /dev/null) is written to directly; a symbolic link is
  * followed.
  */
 #ifndef HP_BASE_OUTFILE_H
@@ -16,8 +16,8 @@
 struct hp_outfile {
     FILE *file;    /* write here */
     char *path;    /* where it will appear */
-    char *aside;   /* where it is now; NULL: nowhere, or there already */
-    bool nameless; /* nowhere */
+    char *aside;   /* where it is now; NULL: without a name, or already in place */
+    bool nameless; /* without a name */
 };
 
 /* Creates the file, in the directory of `path`, with the permissions of a new file. */

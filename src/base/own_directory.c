@@ -8,7 +8,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* Without /proc: the name that this program was executed by. */
+/* Without /proc: the name by which this program was executed. */
 static void find_by_name(char *path, size_t size)
 {
     const char *name = (const char *)(uintptr_t)getauxval(AT_EXECFN);

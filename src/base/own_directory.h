@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where the running command is: what belongs to it is found from there, in a build tree and
+ * The directory of the running command: its parts are found from there, in a build tree and
  * installed.
  */
 #ifndef HP_BASE_OWN_DIRECTORY_H
@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* The directory of the running command, without a slash at the end; "" when it is not known. */
+/* The directory of the running command, without a trailing slash; "": unknown. */
 void hp_own_directory(char *directory, size_t size);
 
 #endif

@@ -12,7 +12,7 @@
 #define MAX_TEXT  1024
 #define MAX_VALUE 128
 
-/* Adds to a text, as far as there is room. */
+/* Appends to a text, as far as there is room. */
 static void append(char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -91,7 +91,7 @@ static enum hp_err read_choice(const struct hp_setting *setting, const char *tex
     return hp_fail(HP_ERR_INVALID, "'%.40s' is none of %s", text, list);
 }
 
-/* What a suffix multiplies by; 0: there is no such suffix. */
+/* The factor of a suffix; 0: no such suffix. */
 static uint64_t factor_of(enum hp_setting_type type, char suffix)
 {
     uint64_t step = type == HP_SETTING_COUNT ? 1000 : 1024;
@@ -105,7 +105,7 @@ static uint64_t factor_of(enum hp_setting_type type, char suffix)
     }
 }
 
-/* `text` is the value as it was said. */
+/* `text` is the value as given. */
 static enum hp_err check_bounds(const struct hp_setting *setting, uint64_t value, const char *text)
 {
     if (value < setting->min || value > setting->max)
@@ -185,7 +185,7 @@ enum hp_err hp_setting_check(const struct hp_setting *setting, const char *label
 
 /* --- Reading a text --------------------------------------------------------------------------- */
 
-/* What is being read. */
+/* The state of reading. */
 struct reading {
     const struct hp_model_family *family;
     void *config;
@@ -310,7 +310,7 @@ bool hp_settings_said(const struct hp_said *said, const char *key)
 
 /* --- Writing a text --------------------------------------------------------------------------- */
 
-/* Whether the setting is written: its value, then. */
+/* Whether the setting is written; its value in `value`. */
 static bool differs(const struct hp_setting *setting, const void *config, const void *base,
                     char *value, size_t size)
 {

@@ -16,7 +16,8 @@ struct hp_strings_chunk {
     char bytes[];
 };
 
-/* The pool's own address is mixed in: a file cannot be made so that its strings collide. */
+/* The pool's own address is mixed in, so that a file cannot be crafted to make its strings
+ * collide. */
 static uint64_t hash_text(const struct hp_strings *strings, const char *text, size_t length)
 {
     uint64_t hash = 0xcbf29ce484222325u ^ (uint64_t)(uintptr_t)strings;

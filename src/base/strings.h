@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Strings that live as long as their owner, each kept once.
+ * Strings that live as long as their owner, each stored once.
  */
 #ifndef HP_BASE_STRINGS_H
 #define HP_BASE_STRINGS_H
@@ -23,11 +23,11 @@ struct hp_strings {
     size_t mask, used;
 };
 
-/* A lasting copy of the first `length` bytes of `text` (no NUL among them), the same pointer for
- * the same text; NULL when memory ran out. */
+/* A lasting copy of the first `length` bytes of `text` (without NUL), the same pointer for the same
+ * text; NULL: memory ran out. */
 const char *hp_strings_add(struct hp_strings *strings, const char *text, size_t length);
 
-/* The same of a text as printf() makes it. */
+/* The same for a printf() format. */
 const char *hp_strings_format(struct hp_strings *strings, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void hp_strings_fini(struct hp_strings *strings);

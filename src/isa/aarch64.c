@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * AArch64. Control flow, integer instructions, loads and stores are decoded from their bits;
- * Capstone is asked for floating point and vector registers, and for text. Which words are
- * instructions is decided by the architecture's top level groups alone: Capstone 4 stops at
- * ARMv8.0, and programs do not.
+ * Capstone provides floating point and vector registers, and text. Only the architecture's top
+ * level groups decide which words are instructions: Capstone 4 stops at ARMv8.0, and programs do
+ * not.
  */
 #include "isa/aarch64_impl.h"
 #include "isa/capstone_impl.h"

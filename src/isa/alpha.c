@@ -57,7 +57,7 @@ static void decode_flow(uint32_t word, const struct alpha_row *row, struct hp_in
         insn->target = branch_target(insn->address, word);
     if (row->flow == HP_FLOW_COND)
         insn->flags |= HP_INSN_CONDITIONAL;
-    /* "br $29, .+4" only reads the program counter: it goes where everything goes. */
+    /* "br $29, .+4" only reads the program counter: it always falls through. */
     if ((row->flow == HP_FLOW_JUMP || row->flow == HP_FLOW_CALL) &&
         insn->target == insn->address + 4) {
         insn->flow = HP_FLOW_NONE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The Alpha instruction table: one row an instruction, in the order of the opcode (bits 31:26).
+ * The Alpha instruction table: one row per instruction, sorted by opcode (bits 31:26).
  */
 #ifndef HP_ISA_ALPHA_IMPL_H
 #define HP_ISA_ALPHA_IMPL_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * ARM (A32 and Thumb): control flow from the bits, operands and text by Capstone. A word that
- * Capstone does not know is taken for an instruction without known operands: Capstone 4 lacks what
- * came after ARMv8.0.
+ * ARM (A32 and Thumb): control flow from the bits, operands and text by Capstone. A word unknown to
+ * Capstone is treated as an instruction without known operands: Capstone 4 lacks everything after
+ * ARMv8.0.
  */
 #include "isa/arm_impl.h"
 
@@ -11,7 +11,7 @@
 struct arm_state {
     struct hp_capstone arm;
     struct hp_capstone thumb;
-    bool in_it; /* `thumb` has an IT instruction in mind */
+    bool in_it; /* `thumb` remembers an IT instruction */
 };
 
 static void arm_close(void *state)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Control flow of A32 and T32. What makes this longer than elsewhere is that r15 is the program
- * counter, so that moves, additions and loads can be jumps.
+ * Control flow of A32 and T32. This is longer than for other architectures because r15 is the
+ * program counter, so that moves, additions and loads can be jumps.
  */
 #include "isa/arm_impl.h"
 
 enum {
     TARGET_NONE,
     TARGET_A32,     /* 24 bits, words */
-    TARGET_A32_BLX, /* 24 bits, words, and a half */
+    TARGET_A32_BLX, /* 24 bits, words, plus a halfword */
     TARGET_T_8,
     TARGET_T_11,
     TARGET_T_CB,

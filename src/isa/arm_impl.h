@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The parts of the ARM decoder: arm_flow.c (length and control flow from the bits), arm.c (the
- * decoder), arm_operands.c (operation class, registers and memory from what Capstone says).
+ * decoder), arm_operands.c (operation class, registers and memory from Capstone's details).
  */
 #ifndef HP_ISA_ARM_IMPL_H
 #define HP_ISA_ARM_IMPL_H
@@ -12,8 +12,8 @@
 /*
  * Length, flow, target and flags. False when the instruction is cut off.
  *
- * A Thumb instruction inside an IT block is conditional, but does not say so itself: it is decoded
- * as if it stood alone. After such a branch the program may simply go on.
+ * A Thumb instruction inside an IT block is conditional, but its bits do not show it: it is decoded
+ * as if it stood alone. After such a branch the program may fall through.
  */
 bool hp_arm_flow(const struct hp_isa_bytes *bytes, struct hp_insn *insn);
 

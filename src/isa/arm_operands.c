@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * From Capstone's details of an ARM instruction to ours. Capstone 4 gets the register names and the
- * address right; who is read and who is written is corrected here where it is known to be wrong
- * (flags, stack, lists of vector registers, coprocessor moves, written back bases).
+ * address right. Which registers are read and written is corrected here where it is known to be
+ * wrong (flags, stack, lists of vector registers, coprocessor moves, bases with writeback).
  */
 #include "isa/arm_impl.h"
 

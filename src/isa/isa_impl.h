@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Inside the decoders: what one architecture gives to decoder.c, and what they share.
+ * Inside the decoders: what an architecture provides to decoder.c, and what they share.
  */
 #ifndef HP_ISA_IMPL_H
 #define HP_ISA_IMPL_H
@@ -16,7 +16,7 @@ struct hp_isa_bytes {
 };
 
 /*
- * One architecture. `state` is what `open` made; both may be NULL when the architecture needs none.
+ * One architecture. `state` is made by `open`; both may be NULL if the architecture needs none.
  */
 struct hp_isa_ops {
     /* Makes the state. HP_ERR_NOMEM, or HP_ERR_INTERNAL when the underlying library fails. */
@@ -24,13 +24,13 @@ struct hp_isa_ops {
     void (*close)(void *state);
 
     /*
-     * Fills `*insn`, which comes zeroed but for the address, and an op of HP_OP_ALU. False: not an
-     * instruction, or cut off; `*insn` may then hold anything. No error text is needed.
+     * Fills `*insn`, which is zeroed except for the address, and an op of HP_OP_ALU. False: not an
+     * instruction, or cut off; the contents of `*insn` are then undefined. No error text is needed.
      */
     bool (*decode)(void *state, const struct hp_isa_bytes *bytes, bool flow_only,
                    struct hp_insn *insn);
 
-    /* Writes the text of an instruction that `decode` accepts. False: there is no text for it. */
+    /* Writes the text of an instruction that `decode` accepts. False: no text. */
     bool (*text)(void *state, const struct hp_isa_bytes *bytes, char *text, size_t text_size);
 
     uint8_t min_length;       /* smallest instruction, bytes */
@@ -86,7 +86,7 @@ static inline uint32_t hp_le32(const uint8_t *code)
     return hp_le16(code) | hp_le16(code + 2) << 16;
 }
 
-/* Appends a memory operand; the surplus is dropped. */
+/* Appends a memory operand; further ones are dropped when full. */
 void hp_isa_add_mem(struct hp_insn *insn, struct hp_mem mem);
 
 /* The operation class of a control transfer. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * RISC-V (RV64GC and some of what came after), from our own table; see riscv_table.c.
+ * RISC-V (RV64GC and some later extensions), from our own table; see riscv_table.c.
  */
 #include "isa/riscv_impl.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 struct rv_state {
-    struct rv_range ranges[32]; /* rows by major opcode: a decode looks at a handful */
+    struct rv_range ranges[32]; /* rows by major opcode: a decode examines only a few */
 };
 
 static enum hp_err rv_open(void **state)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * RV64C: each 16-bit instruction stands for one 32-bit instruction. Expanding it leaves a single
- * table to know about flow, registers and memory.
+ * table for flow, registers and memory.
  */
 #include "isa/riscv_impl.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The RISC-V instruction table: one row an instruction, in the order of the major opcode.
+ * The RISC-V instruction table: one row per instruction, sorted by major opcode.
  */
 #ifndef HP_ISA_RISCV_IMPL_H
 #define HP_ISA_RISCV_IMPL_H
@@ -33,11 +33,11 @@ enum rv_imm {
     RV_IMM_U,
     RV_IMM_J,
     RV_IMM_CSR,  /* bits 31:20 */
-    RV_IMM_CSRI, /* the same, with a small constant in the place of register A */
+    RV_IMM_CSRI, /* the same, with a small constant instead of register A */
     RV_IMM_ZERO, /* memory at register A, no displacement */
 };
 
-/* The size of the memory operand in bytes (0: not known), or'ed with how it is used. */
+/* The size of the memory operand in bytes (0: unknown), or'ed with how it is used. */
 enum {
     RV_MEM_SIZE = 0x1f,
     RV_MEM_READ = 0x20,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * RV64 I, M, A, F, D, Zfh, Zba, Zbb, Zbs, Zbc, Zicsr, Zifencei, Zicbo*, Zicond, and V by shape only
- * (which register a vector instruction of LMUL > 1 touches beyond the named one depends on the
- * run). Sorted by major opcode; within one, rows with more fixed bits first.
+ * RV64 I, M, A, F, D, Zfh, Zba, Zbb, Zbs, Zbc, Zicsr, Zifencei, Zicbo*, Zicond, and V by format
+ * only (the further registers that a vector instruction of LMUL > 1 touches depend on the run).
+ * Sorted by major opcode; within one, rows with more fixed bits first.
  */
 #include "isa/riscv_impl.h"
 

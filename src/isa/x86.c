@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * x86-64, by Zydis. A flow-only decode of an uncommon instruction uses Zydis' minimal mode (lengths
- * and mnemonics, no operands or attributes); everything that both modes give is read from the same
+ * x86-64, using Zydis. A flow-only decode of an uncommon instruction uses Zydis' minimal mode
+ * (lengths and mnemonics, no operands or attributes); what both modes provide is read from the same
  * fields by the same code.
  */
 #include "isa/x86_impl.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * The length and flow of the commonest x86-64 instructions, ten times faster than a general decode.
- * Only opcodes that are valid with every ModRM byte (or whose exceptions are easily told) are known
- * here; for anything else, prefixes other than 66, F2, F3 and REX included, the answer is "ask
- * Zydis". A test holds the two against each other, for every opcode with every ModRM byte.
+ * Only opcodes that are valid with every ModRM byte (or whose exceptions are easily recognized) are
+ * known here; for anything else, prefixes other than 66, F2, F3 and REX included, the answer is
+ * "ask Zydis". A test compares the two for every opcode with every ModRM byte.
  *
- * The map follows from no other. To remember what Zydis said of an opcode was slower: by a tenth
- * over a large program, four times over a small one. The decoder of the native engine, which has to
- * know much more, takes 29 ns an instruction where this takes 18 (code of cc1).
+ * The map is independent of the others. Caching Zydis' results by opcode was slower: by a tenth
+ * over a large program, four times over a small one. The native engine's decoder, which must know
+ * much more, takes 29 ns per instruction where this takes 18 (code of cc1).
  */
 #include "isa/x86_impl.h"
 

@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer than any name compilers make; the limits only keep hostile names from taking all memory
- * or all time: substitutions let the readable form grow exponentially with the mangled one. */
+/* Longer than any name compilers make. The limits only keep hostile names from using up memory or
+ * time: substitutions let the readable form grow exponentially with the mangled one. */
 #define MAX_MANGLED  (64u << 10)
 #define MAX_READABLE (256u << 10)
 
 struct text {
     char *bytes;
     size_t size, capacity;
-    jmp_buf full; /* the only way to stop the demangler; neither demangler holds a resource then,
-                     but for one buffer while it prints a Rust name in punycode */
+    jmp_buf full; /* the only way to stop the demangler; it leaks nothing then except one buffer
+                     while printing a Rust name in punycode */
 };
 
 static void append(const char *piece, size_t length, void *opaque)
@@ -31,13 +31,13 @@ static void append(const char *piece, size_t length, void *opaque)
         text->bytes = grown;
         text->capacity = want;
     }
-    if (length) /* else there may be no piece */
+    if (length) /* otherwise `piece` may be NULL */
         memcpy(text->bytes + text->size, piece, length);
     text->size += length;
     text->bytes[text->size] = '\0';
 }
 
-/* Legacy Rust names are also valid C++ names: Rust is asked first. */
+/* Legacy Rust names are also valid C++ names, so Rust comes first. */
 static bool demangle_into(const char *name, int options, struct text *text)
 {
     if (setjmp(text->full))

@@ -9,9 +9,9 @@
 
 /*
  * The readable form of `name`, or NULL when it is not a mangled name, when its readable form would
- * be absurdly long (a few bytes can expand without bound), or when memory ran out. With `params`
- * as c++filt prints it; without, the parameter list and the return type are left out
- * ("space::name<int>"). Free it with free().
+ * be absurdly long (a few bytes can expand without bound), or when memory ran out. With `params` as
+ * c++filt prints it; otherwise without parameter list and return type ("space::name<int>"). Free it
+ * with free().
  */
 char *hp_demangle(const char *name, bool params);
 

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* Alpha's functions load their global pointer first; callers that share it enter behind that. */
+/* Alpha functions load their global pointer first; callers that share it enter after that. */
 #define ALPHA_GP_LOAD 8
 
 #define NOT_ASKED (UINT32_MAX - 1) /* in `of_block` */
@@ -30,7 +30,7 @@ struct hp_functions {
     size_t n_of_block, cap_of_block;
     struct hp_function *called; /* those without a symbol, sorted; see sort_called() */
     size_t n_called, cap_called;
-    uint32_t n_sorted_of; /* functions there were when it was sorted */
+    uint32_t n_sorted_of; /* number of functions when it was sorted */
 };
 
 enum hp_err hp_functions_new(const struct hp_code *code, struct hp_functions **functions)
@@ -138,7 +138,7 @@ static uint64_t offset_of(const struct hp_functions *f, const struct hp_block *b
     return block->start - hp_code_module(f->code, block->module)->base;
 }
 
-/* By symbol only; HP_NO_ID for none. */
+/* By symbol only; HP_NO_ID: none. */
 static uint32_t look_up(struct hp_functions *f, uint32_t id)
 {
     const struct hp_block *block = hp_code_block(f->code, id);
@@ -164,7 +164,7 @@ uint32_t hp_functions_of_block(struct hp_functions *f, uint32_t block)
 uint32_t hp_functions_enter(struct hp_functions *f, uint32_t block)
 {
     uint32_t id = hp_functions_of_block(f, block);
-    if (id != HP_NO_ID || block >= f->n_of_block) /* the latter for want of memory */
+    if (id != HP_NO_ID || block >= f->n_of_block) /* no memory */
         return id;
     const struct hp_block *b = hp_code_block(f->code, block);
     return f->of_block[block] = add(f, b->module, offset_of(f, b), NULL);
@@ -189,7 +189,7 @@ static int by_place(const void *a, const void *b)
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Lists the functions that were made by calls, in order of place. */
+/* Lists the functions found by calls, sorted by place. */
 static bool sort_called(struct hp_functions *f)
 {
     if (f->n_sorted_of == f->n_functions)
@@ -205,7 +205,7 @@ static bool sort_called(struct hp_functions *f)
     return true;
 }
 
-/* The last of those at or before a place of a module; NULL: none. */
+/* The last of these at or before a place of a module; NULL: none. */
 static const struct hp_function *called_before(const struct hp_functions *f, uint32_t module,
                                                uint64_t offset)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Functions of a running program: from a block of the code map to the function it belongs to.
+ * Functions of a running program: from a block of the code map to its function.
  *
  * A function is a symbol of its module. Where a module has no symbol for an address, functions are
- * what was called: every call target becomes one, and other code belongs to the nearest one before
- * it (which is settled only when the run is over).
+ * found by calls: every call target becomes one, and other code belongs to the nearest one before
+ * it (which is decided only after the run).
  */
 #ifndef HP_SYMBOLS_FUNCTIONS_H
 #define HP_SYMBOLS_FUNCTIONS_H
@@ -28,36 +28,35 @@ void hp_functions_free(struct hp_functions *functions);
 uint32_t hp_functions_count(const struct hp_functions *functions);
 const struct hp_function *hp_functions_get(const struct hp_functions *functions, uint32_t id);
 
-/* The function of a block by its symbol; HP_NO_ID when there is no symbol (or no memory).
- * Cached. */
+/* The function of a block by its symbol; HP_NO_ID: no symbol, or no memory. Cached. */
 uint32_t hp_functions_of_block(struct hp_functions *functions, uint32_t block);
 
-/* The function that is entered by a call of this block: by symbol, else one is made for it.
- * HP_NO_ID only when there is no memory. */
+/* The function entered by a call of this block: by symbol, else one is created. HP_NO_ID only when
+ * there is no memory. */
 uint32_t hp_functions_enter(struct hp_functions *functions, uint32_t block);
 
-/* Whether the block is the first of a function: of a symbol, or made by hp_functions_enter(). On
- * Alpha also the one behind the two instructions that load the global pointer. */
+/* Whether the block is the first of a function: of a symbol, or created by hp_functions_enter(). On
+ * Alpha also the one after the two instructions that load the global pointer. */
 bool hp_functions_is_entry(struct hp_functions *functions, uint32_t block);
 
-/* After the run: as hp_functions_of_block(), and for code without a symbol the nearest function
- * without one before it in the module; if there is none, one is made at the block. */
+/* After the run: like hp_functions_of_block(), and for code without a symbol the nearest function
+ * without one before it in the module; if there is none, one is created at the block. */
 uint32_t hp_functions_settle(struct hp_functions *functions, uint32_t block);
 
-/* After the run, of any place: by symbol, else the nearest function without one before it in the
- * module; HP_NO_ID when there is none. */
+/* After the run, for any place: by symbol, else the nearest function without one before it in the
+ * module; HP_NO_ID: none. */
 uint32_t hp_functions_at(struct hp_functions *functions, uint32_t module, uint64_t offset);
 
-/* HP_LINES_ALL unless something else was wanted. */
+/* HP_LINES_ALL by default. */
 void hp_functions_want_lines(struct hp_functions *functions, enum hp_line_detail detail);
 enum hp_line_detail hp_functions_lines_wanted(const struct hp_functions *functions);
 
-/* Where a function begins; "" and 0 where that is not known, or not wanted. The text lives as long
- * as `functions`. */
+/* Where a function begins; "" and 0 where that is unknown or not wanted. The text lives as long as
+ * `functions`. */
 void hp_functions_line(struct hp_functions *functions, uint32_t id, const char **file,
                        uint32_t *line);
 
-/* The open symbols of a module; NULL when it has none. */
+/* The open symbols of a module; NULL: none. */
 struct hp_symbols *hp_functions_symbols(struct hp_functions *functions, uint32_t module);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The file is kept open and read when code is asked for, not mapped: it may shrink meanwhile.
+ * The file is kept open and read on demand, not mapped: it may shrink meanwhile.
  */
 #include "symbols/module_code.h"
 
@@ -134,7 +134,7 @@ enum hp_err hp_module_code_open(const char *path, const char *build_id, int64_t 
     struct hp_module_code *c = calloc(1, sizeof *c);
     if (!c)
         return hp_fail_nomem();
-    /* O_NONBLOCK: a FIFO of that name must not hang us. */
+    /* O_NONBLOCK: a FIFO of this name must not hang us. */
     c->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     enum hp_err err;
     if (c->fd < 0 || fstat(c->fd, &status) != 0)

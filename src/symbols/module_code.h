@@ -14,26 +14,26 @@
 struct hp_module_code;
 
 /*
- * Opens the file. `build_id`: that it must have; NULL: the caller looks otherwise whether it is the
- * right one. Without one ("") nobody can tell whether it is still the file that ran: it must have
+ * Opens the file. `build_id`: the file must have this one; NULL: the caller checks the file
+ * otherwise. Without one ("") nothing shows whether it is still the file that ran: it must have
  * none either, and must not have been changed after `not_after` (seconds since the epoch).
- * HP_ERR_NOTFOUND: it is not there, or another one. HP_ERR_FORMAT: not ELF. HP_ERR_NOMEM. The error
- * text says which, and why.
+ * HP_ERR_NOTFOUND: it does not exist, or is another one. HP_ERR_FORMAT: not ELF. HP_ERR_NOMEM. The
+ * error text says which, and why.
  */
 enum hp_err hp_module_code_open(const char *path, const char *build_id, int64_t not_after,
                                 struct hp_module_code **code);
 void hp_module_code_close(struct hp_module_code *code);
 
-/* The i-th part of the module that is code: offsets from `*low` to before `*high`. false: there are
+/* The i-th code part of the module: offsets from `*low` to before `*high`. False: there are
  * fewer. */
 bool hp_module_code_range(const struct hp_module_code *code, size_t i, uint64_t *low,
                           uint64_t *high);
 
-/* The address that the file gives to offset 0: 0 in what can be loaded anywhere. */
+/* The address that the file gives to offset 0: 0 in position-independent files. */
 uint64_t hp_module_code_base(const struct hp_module_code *code);
 
-/* Reads up to `size` bytes of code at an offset, fewer where the code ends; returns how many there
- * are. The file is read when it is asked for, not mapped: it may shrink meanwhile. */
+/* Reads up to `size` bytes of code at an offset, fewer where the code ends; returns how many. The
+ * file is read on demand, not mapped: it may shrink meanwhile. */
 size_t hp_module_code_read(const struct hp_module_code *code, uint64_t offset, uint8_t *bytes,
                            size_t size);
 

@@ -13,15 +13,15 @@
 struct hp_symbols {
     char *build_id;
     struct hp_elf file;
-    struct hp_elf debug_file; /* opened when it is first needed */
+    struct hp_elf debug_file; /* opened when first needed */
     bool debug_file_looked_for;
     bool lines_looked_for;  /* all debug information */
-    bool tables_looked_for; /* line tables alone */
+    bool tables_looked_for; /* line tables only */
     uint64_t base;
     struct hp_strings strings;
     struct hp_symbol_table table;
     struct hp_debug *debug; /* NULL: not looked for, or none */
-    struct hp_lines *lines; /* likewise, or not of a kind that can be read alone */
+    struct hp_lines *lines; /* NULL: also if they cannot be read on their own */
 };
 
 /* --- Opening ---------------------------------------------------------------------------------- */
@@ -36,7 +36,7 @@ static Elf *debug_file(struct hp_symbols *symbols)
     return symbols->debug_file.elf;
 }
 
-/* Whether the addresses in the file are those of a program or library: not an object, not a core
+/* Whether the addresses in the file are those of a program or library: not of an object or core
  * dump. */
 static bool is_linked(Elf *elf)
 {
@@ -114,7 +114,7 @@ const char *hp_symbols_build_id(const struct hp_symbols *symbols)
 
 /* --- Functions -------------------------------------------------------------------------------- */
 
-/* "name@plt" from "_Z...@plt": the demanglers do not know that suffix. */
+/* "name@plt" from "_Z...@plt": the demanglers do not know this suffix. */
 static char *demangle_symbol(const char *linkage, bool params)
 {
     size_t length = strlen(linkage);
@@ -130,8 +130,8 @@ static char *demangle_symbol(const char *linkage, bool params)
     return name;
 }
 
-/* Most symbols of a large file are never asked for, and demangling is most of the cost of opening
- * one: so names are made on demand. Several threads may do that at once; the first one wins. */
+/* Most symbols of a large file are never used, and demangling is most of the cost of opening one.
+ * So names are made on demand. Several threads may do that at once; the first one wins. */
 static const char *name_of(struct hp_symbol *symbol)
 {
     const char *name = __atomic_load_n(&symbol->name, __ATOMIC_ACQUIRE);
@@ -195,8 +195,8 @@ static bool has_lines(Elf *elf)
     return hp_elf_section_named(elf, ".debug_info") || hp_elf_section_named(elf, ".zdebug_info");
 }
 
-/* The file that has the debug information: the file itself, else its separate debug file; NULL:
- * there is none. */
+/* The file with the debug information: the file itself, else its separate debug file; NULL:
+ * none. */
 static struct hp_elf *file_with_lines(struct hp_symbols *symbols)
 {
     if (!is_linked(symbols->file.elf))
@@ -260,8 +260,8 @@ static bool is_mangled(const char *name)
     return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
 }
 
-/* Of functions of one file, and with few debug information of all, only the symbol has the name
- * that is needed. Those of parts have something behind a dot. */
+/* For functions local to a file, and with minimal debug information for all, only the symbol has
+ * the linkage name. Names of parts of functions contain a dot. */
 static void name_by_symbol(const struct hp_symbols *symbols, struct hp_source_frames *frames)
 {
     struct hp_source_frame *outer = &frames->frames[frames->n - 1];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Symbols: from a module and an offset to a function and a source line, by elfutils.
+ * Symbols: from a module and an offset to a function and a source line, using elfutils.
  *
  * Offsets are as in the profile: for an ELF file the link-time virtual address minus the lowest
- * virtual address of a PT_LOAD segment, rounded down to its page (so the same for PIE and non-PIE
- * files as what "base + offset = address" gives for a module whose base is its first page). For a
- * file that is not ELF, nothing is found.
+ * virtual address of a PT_LOAD segment, rounded down to its page (for PIE and non-PIE files alike,
+ * this is what "base + offset = address" gives for a module whose base is its first page). In a
+ * file that is not ELF nothing is found.
  */
 #ifndef HP_SYMBOLS_SYMBOLS_H
 #define HP_SYMBOLS_SYMBOLS_H
@@ -19,13 +19,13 @@
 /* A function of the symbol table. Strings live as long as the hp_symbols. */
 struct hp_symbol {
     uint64_t offset;
-    uint64_t size;       /* 0: not known; it then reaches to the next symbol */
+    uint64_t size;       /* 0: unknown; it then extends to the next symbol */
     const char *linkage; /* as in the file, without a version suffix */
-    const char *name;    /* demangled (C++, Rust); the linkage name when it is not mangled */
+    const char *name;    /* demangled (C++, Rust); the linkage name if not mangled */
 };
 
-/* Where an instruction comes from: `file`:`line`, in `inlined` (demangled) when that is not the
- * function itself, called at `call_file`:`call_line`. "" and 0 where nothing is known. */
+/* Where an instruction comes from: `file`:`line`, in `inlined` (demangled) if that is not the
+ * function itself, called at `call_file`:`call_line`. "" and 0: unknown. */
 struct hp_source {
     const char *file;
     uint32_t line;
@@ -34,31 +34,30 @@ struct hp_source {
     uint32_t call_line;
 };
 
-/* One ELF file with its symbols and debug information. Functions that take it const may be called
- * by several threads at once. */
+/* An ELF file with its symbols and debug information. Functions that take it const may be called
+ * from several threads at once. */
 struct hp_symbols;
 
 /*
- * Opens the symbols of the file. Takes .symtab, else the .symtab of a separate debug file (by build
+ * Opens the symbols of the file. Uses .symtab, else the .symtab of a separate debug file (by build
  * id under /usr/lib/debug/.build-id, or .gnu_debuglink beside it, in .debug/ and under
- * /usr/lib/debug), else .dynsym; and adds "name@plt" symbols for the PLT entries it can resolve.
- * A debug file is used only when its build id, or the checksum in the link, is right. The
- * environment variable HOTPATH_DEBUG_DIR replaces /usr/lib/debug. Nothing is ever fetched from the
- * network. Objects (.o) and core dumps open, but have no functions or lines: they have no offsets.
- * `build_id`: when not "", a file with another build id gives HP_ERR_NOTFOUND.
- * HP_ERR_IO: cannot be opened. HP_ERR_FORMAT: not ELF.
- * Nothing is read from the debug information until a line is asked for.
+ * /usr/lib/debug), else .dynsym; and adds "name@plt" symbols for the PLT entries it can resolve. A
+ * debug file is used only if its build id, or the checksum in the link, matches. The environment
+ * variable HOTPATH_DEBUG_DIR replaces /usr/lib/debug. Nothing is ever fetched from the network.
+ * Objects (.o) and core dumps open, but have no functions or lines: they have no offsets.
+ * `build_id`: if not "", a file with another build id gives HP_ERR_NOTFOUND. HP_ERR_IO: cannot be
+ * opened. HP_ERR_FORMAT: not ELF. No debug information is read before the first request for a line.
  */
 enum hp_err hp_symbols_open(const char *path, const char *build_id, struct hp_symbols **symbols);
 void hp_symbols_close(struct hp_symbols *symbols);
 
-/* The build id as lower-case hex, "" when the file has none. */
+/* The build id as lower-case hex; "": none. */
 const char *hp_symbols_build_id(const struct hp_symbols *symbols);
 
-/* The function that contains `offset`, or NULL. Where functions overlap, the one that starts last.
- * Of several symbols at one address a function is preferred to a label without a type, then a
- * global one to a weak one to a local one, then the one with a size, then the first by name. Labels
- * inside a function of known size are not symbols at all. */
+/* The function that contains `offset`, or NULL. If functions overlap, the one that starts last. Of
+ * several symbols at one address a function is preferred to a label without a type, then a global
+ * one to a weak one to a local one, then one with a size, then the first by name. Labels inside a
+ * function of known size are not symbols. */
 const struct hp_symbol *hp_symbols_find(const struct hp_symbols *symbols, uint64_t offset);
 
 /* The functions named `name` (linkage name, or demangled with or without parameters), aliases
@@ -66,26 +65,25 @@ const struct hp_symbol *hp_symbols_find(const struct hp_symbols *symbols, uint64
 size_t hp_symbols_by_name(const struct hp_symbols *symbols, const char *name, uint64_t *offsets,
                           size_t max);
 
-/* The source of the instruction at `offset`; HP_ERR_NOTFOUND when there is no line information for
- * it (`*source` then has empty fields). `inlined` is the innermost function inlined there. Paths
- * are absolute where the file says so, without "." and "..". The strings live as long as `symbols`.
- */
+/* The source of the instruction at `offset`; HP_ERR_NOTFOUND: no line information for it (`*source`
+ * then has empty fields). `inlined` is the innermost function inlined there. Paths are absolute if
+ * they are in the file, without "." and "..". The strings live as long as `symbols`. */
 enum hp_err hp_symbols_source(struct hp_symbols *symbols, uint64_t offset,
                               struct hp_source *source);
 
 /*
- * The file and line alone, as hp_symbols_source() gives them, without what was inlined. Costs much
- * less while nothing else is asked: only the line tables are read. HP_ERR_NOTFOUND: "" and 0.
+ * The file and line alone, as from hp_symbols_source(), without inlined functions. Much cheaper as
+ * long as nothing else is requested: only the line tables are read. HP_ERR_NOTFOUND: "" and 0.
  */
 enum hp_err hp_symbols_line(struct hp_symbols *symbols, uint64_t offset, const char **file,
                             uint32_t *line);
 
-/* A function at an instruction: the one that the code belongs to, or one that was inlined there. */
+/* A function at an instruction: the one that contains the code, or one inlined there. */
 struct hp_source_frame {
-    const char *function; /* linkage name, where it has one that differs; "" unknown */
-    const char *file;     /* of `line` */
-    uint32_t first_line;  /* where the function is declared; 0 unknown */
-    uint32_t line; /* of the instruction, or of the call that was inlined; 0: none in particular */
+    const char *function;   /* linkage name, if it has a different one; "" unknown */
+    const char *file;       /* of `line` */
+    uint32_t first_line;    /* where the function is declared; 0 unknown */
+    uint32_t line;          /* of the instruction, or of the inlined call; 0: none in particular */
     uint32_t discriminator; /* of that line, as in the debug information */
 };
 
@@ -93,15 +91,15 @@ struct hp_source_frames {
     struct hp_source_frame *frames; /* innermost first */
     size_t n, capacity;
     uint64_t entry; /* offset of the first instruction of the last one */
-    uint64_t inner; /* likewise of the first one: tells apart where a function was inlined */
-    uint64_t until; /* up to this offset all is the same */
+    uint64_t inner; /* the same of the first one: distinguishes inlined copies of a function */
+    uint64_t until; /* up to this offset nothing changes */
     bool statement; /* a statement begins where the code of this line begins */
 };
 
 /*
  * The functions at an instruction, with the places in them that it comes from. `*frames` is all
  * zero, or was filled before; free() its array. Strings live as long as `symbols`. HP_ERR_NOTFOUND:
- * there is no debug information for it; `n` is 0 then, `until` is valid (at least offset + 1).
+ * there is no debug information for it; `n` is then 0 and `until` valid (at least offset + 1).
  * HP_ERR_NOMEM.
  */
 enum hp_err hp_symbols_frames(struct hp_symbols *symbols, uint64_t offset,

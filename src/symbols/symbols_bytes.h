@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reads forward; behind the end it gives zeroes and is `bad`. */
+/* Reads forward; past the end it returns zeros and is `bad`. */
 struct hp_bytes {
     const uint8_t *at, *end;
     bool bad;
@@ -38,10 +38,10 @@ static inline uint8_t hp_bytes_byte(struct hp_bytes *b)
     return *b->at++;
 }
 
-/* Of the bits only the first 64 are kept. */
+/* Only the first 64 bits are kept. */
 static inline uint64_t hp_bytes_leb(struct hp_bytes *b, bool is_signed)
 {
-    if (b->at < b->end && *b->at < 0x40) /* most are, and no sign is in them */
+    if (b->at < b->end && *b->at < 0x40) /* the common case: one byte, without a sign */
         return *b->at++;
     uint64_t value = 0;
     unsigned shift = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * From an address to its compilation unit, and what that unit says of it.
+ * From an address to its compilation unit, and what the unit says about it.
  *
- * libdw's own look-ups walk the unit for every question. Here a unit is read once, when an address
- * in it is first asked for, into sorted arrays; after that a question is three binary searches:
- * unit, line, inlined function.
+ * libdw's own lookups walk the unit for every query. Here a unit is read once, when an address in
+ * it is first requested, into sorted arrays; after that a query is three binary searches: unit,
+ * line, inlined function.
  */
 #include "base/bisect.h"
 #include "base/grow.h"
@@ -16,13 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More address ranges than any program has: hostile files can name one list of ranges from any
+/* More address ranges than any program has: hostile files can refer to one list of ranges from any
  * number of places. */
 #define MAX_UNIT_SPANS (UINT64_C(1) << 24)
 
 struct hp_debug {
     Dwarf *dwarf;
-    Dwarf *alternate; /* what dwz moved out of it; NULL: nothing */
+    Dwarf *alternate; /* what dwz moved out of it; NULL: none */
     struct hp_elf alternate_file;
     bool broken; /* memory ran out inside libdw: it is not used again */
     struct hp_strings *strings;
@@ -37,7 +37,7 @@ struct hp_debug {
 
 /* --- Memory running out ----------------------------------------------------------------------- */
 
-/* libdw ends the process when memory runs out, unless a handler leaves it by a jump. */
+/* libdw ends the process when memory runs out, unless a handler jumps out of it. */
 static __thread jmp_buf *out_of_memory;
 
 static void __attribute__((noreturn)) leave_libdw(void)
@@ -47,8 +47,8 @@ static void __attribute__((noreturn)) leave_libdw(void)
 
 typedef enum hp_err guarded_call(struct hp_debug *debug, void *argument);
 
-/* Calls `call`, which may use libdw. What it makes must hang from `debug`, or is lost when memory
- * runs out. */
+/* Calls `call`, which may use libdw. Its allocations must be reachable from `debug`, or they leak
+ * when memory runs out. */
 static enum hp_err guarded(struct hp_debug *debug, guarded_call *call, void *argument)
 {
     if (debug->broken)
@@ -78,8 +78,8 @@ static enum hp_err add_span(struct hp_debug *debug, uint64_t low, uint64_t high,
     return HP_OK;
 }
 
-/* .debug_aranges, where there is one: the same as what the units' DIEs say, without reading them.
- * clang leaves it out, and the objects of one program may differ in that. */
+/* .debug_aranges, where it exists: the same as the ranges in the units' DIEs, without reading them.
+ * clang omits it, and the objects of one program may differ in that. */
 static enum hp_err read_aranges(struct hp_debug *debug, bool *covered)
 {
     Dwarf_Aranges *aranges;
@@ -142,7 +142,7 @@ static enum hp_err list_units(struct hp_debug *debug, void *argument)
     return HP_OK;
 }
 
-/* `argument`: a flag a unit, all false. */
+/* `argument`: one flag per unit, all false. */
 static enum hp_err index_units(struct hp_debug *debug, void *argument)
 {
     bool *covered = argument;
@@ -153,7 +153,7 @@ static enum hp_err index_units(struct hp_debug *debug, void *argument)
     return hp_span_index_build(&debug->unit_index, debug->spans, debug->n_spans);
 }
 
-/* libdw would look for it as well, but only where it thinks right. */
+/* libdw would search for it as well, but only in its own places. */
 static void open_alternate(struct hp_debug *debug, const struct hp_elf *file)
 {
     if (hp_elf_open_alternate(file, debug->dwarf, &debug->alternate_file) != HP_OK ||
@@ -166,8 +166,9 @@ static void open_alternate(struct hp_debug *debug, const struct hp_elf *file)
     dwarf_setalt(debug->dwarf, debug->alternate);
 }
 
-/* libdw decompresses all of a file when it is opened. What is never asked for here (where variables
- * are, macros, indices of names) is hidden from it: in our copy of the file it becomes empty. */
+/* libdw decompresses all of a file when it is opened. Sections that are not used here (locations of
+ * variables, macros, name indices) are hidden from it: in our copy of the file they become
+ * empty. */
 static void hide_unused(Elf *elf)
 {
     static const char *const unused[] = {
@@ -251,7 +252,7 @@ void hp_debug_close(struct hp_debug *debug)
 
 /* --- Questions -------------------------------------------------------------------------------- */
 
-/* The DIE that has the unit's functions: with split DWARF it is in a file of its own. */
+/* The DIE that has the unit's functions: with split DWARF it is in a separate file. */
 static Dwarf_Die function_die(Dwarf_Die *die)
 {
     Dwarf_Die split;
@@ -270,7 +271,7 @@ static const char *directory_of(Dwarf_Die *die)
     return directory ? directory : "";
 }
 
-/* The spans that were collected become an index. */
+/* Builds an index from the collected spans. */
 static enum hp_err build_index(struct hp_debug_unit *unit, struct hp_span_index *index)
 {
     enum hp_err err = hp_span_index_build(index, unit->spans, unit->n_spans);
@@ -304,7 +305,7 @@ static enum hp_err load_scopes(struct hp_debug *debug, void *argument)
     return build_index(unit, &unit->scope_index);
 }
 
-/* The unit of an address, read; NULL: there is none. */
+/* The unit of an address, loaded; NULL: none. */
 static enum hp_err find_unit(struct hp_debug *debug, uint64_t address, struct hp_debug_unit **unit)
 {
     uint32_t found = hp_span_find(&debug->unit_index, address);
@@ -315,7 +316,7 @@ static enum hp_err find_unit(struct hp_debug *debug, uint64_t address, struct hp
     return guarded(debug, load_unit, *unit);
 }
 
-/* The first line behind an address. */
+/* The first line after an address. */
 static size_t line_behind(const struct hp_debug_unit *unit, uint64_t address)
 {
     return HP_BISECT(i, 0, unit->n_lines, unit->lines[i].address <= address);
@@ -352,7 +353,7 @@ enum hp_err hp_debug_source(struct hp_debug *debug, uint64_t address, struct hp_
     return HP_OK;
 }
 
-/* The first mark of an index behind an address, where that comes before `until`. */
+/* The first mark of an index after an address, if it comes before `until`. */
 static uint64_t next_mark(const struct hp_span_index *index, uint64_t address, uint64_t until)
 {
     size_t low = HP_BISECT(i, 0, index->n, index->marks[i].address <= address);
@@ -397,7 +398,7 @@ enum hp_err hp_debug_frames(struct hp_debug *debug, uint64_t address,
         return no_line(address);
     struct hp_line line = *found;
     frames->statement = line.statement;
-    /* A parent comes before what is inlined into it, so this ends. */
+    /* A parent comes before what is inlined into it, so this terminates. */
     while (scope != HP_SPAN_NONE) {
         const struct hp_scope *s = &unit->scopes[scope];
         HP_TRY(add_frame(frames, s, &line));

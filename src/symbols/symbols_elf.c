@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is in ELF files, and their separate debug files.
+ * The contents of ELF files, and their separate debug files.
  */
 #include "base/grow.h"
 #include "symbols/symbols_private.h"
@@ -112,7 +112,7 @@ static uint32_t checksum(const unsigned char *bytes, size_t size)
     return ~c;
 }
 
-/* What a debug file has to match. */
+/* What a debug file must match. */
 struct wanted {
     const struct hp_elf *file; /* the one it belongs to */
     const char *build_id;      /* "" none */
@@ -174,7 +174,7 @@ static bool directory_of(const struct hp_elf *file, char directory[PATH_MAX])
     return true;
 }
 
-/* The three places GDB documents: beside the file, in .debug beside it, under the debug
+/* The three places that GDB documents: beside the file, in .debug beside it, under the debug
  * directory. */
 static bool debug_by_link(const char *link, const struct wanted *wanted, struct hp_elf *debug)
 {

@@ -2,10 +2,10 @@
 /*
  * ELF files in memory.
  *
- * They are read, not mapped, so that they may shrink or change while they are used. Most of a file
- * is not asked for in most runs, code and debug information: reading that (and the pages it takes)
- * would be most of the cost of opening the C library. So large sections of those kinds are left out
- * at first, as zeroes, and read when they are needed.
+ * They are read, not mapped, so that they may shrink or change while in use. Most runs do not need
+ * most of a file, its code and debug information: reading that (and the pages it takes) would be
+ * most of the cost of opening the C library. So large sections of these kinds are left out at
+ * first, as zeros, and read when needed.
  */
 #include "symbols/symbols_private.h"
 
@@ -17,11 +17,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Behind the image there is at least that much room, all zero. libdw and libelf stop at a string's
- * end even where a damaged file has it outside of the section: this is where they find one. */
+/* At least this many zero bytes follow the image. libdw and libelf read strings up to their
+ * terminator, even if a damaged file has it outside the section: they find one here. */
 #define ROOM (UINT64_C(1) << 16)
 
-/* Larger files are mapped after all. */
+/* Larger files are mapped anyway. */
 #define MAX_READ (UINT64_C(64) << 20)
 
 #define MIN_LEFT_OUT 16384 /* bytes of a section: less is not worth it */
@@ -31,7 +31,7 @@ static bool read_range(int fd, struct hp_elf *file, size_t from, size_t size)
     for (size_t at = from; at < from + size;) {
         ssize_t n = pread(fd, file->image + at, from + size - at, (off_t)at);
         if (n <= 0)
-            return n == 0; /* it became shorter: the rest is zero */
+            return n == 0; /* the file has shrunk: the rest is zero */
         at += (size_t)n;
     }
     return true;
@@ -58,7 +58,7 @@ static bool is_inside(const struct hp_elf *file, uint64_t offset, uint64_t size)
     return offset <= file->size && size <= file->size - offset;
 }
 
-/* The name of a section, from the names that have been read; "" when it has none. */
+/* The name of a section, from the names already read; "": none. */
 static const char *name_in(const struct hp_elf *file, const Elf64_Shdr *names, uint32_t offset)
 {
     if (offset >= names->sh_size ||
@@ -67,8 +67,8 @@ static const char *name_in(const struct hp_elf *file, const Elf64_Shdr *names, u
     return (const char *)file->image + names->sh_offset + offset;
 }
 
-/* Reads the tables of sections and lists those that can wait. Of files that are not as usual all is
- * read. */
+/* Reads the section tables and lists the sections that can wait. Unusual files are read
+ * completely. */
 static bool list_left_out(int fd, struct hp_elf *file)
 {
     Elf64_Ehdr header;
@@ -151,7 +151,7 @@ static enum hp_err read_image(struct hp_elf *file, const char *path)
     return HP_OK;
 }
 
-/* O_NONBLOCK: a FIFO of that name must not hang us. */
+/* O_NONBLOCK: a FIFO of this name must not hang us. */
 enum hp_err hp_elf_open(struct hp_elf *file, const char *path)
 {
     *file = (struct hp_elf){0};
@@ -181,7 +181,7 @@ void hp_elf_close(struct hp_elf *file)
 
 /* --- Reading more ----------------------------------------------------------------------------- */
 
-/* Reads what was left out and lies at `from`, or with `all` everywhere. */
+/* Reads what was left out at `from`, or with `all` everywhere. */
 static enum hp_err read_left_out(struct hp_elf *file, size_t from, bool all)
 {
     struct stat status;

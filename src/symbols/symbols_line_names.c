@@ -9,7 +9,7 @@
 
 #define MAX_FORMATS 16
 
-/* A list of directories or files: what its entries are made of. */
+/* A list of directories or files: the format of its entries. */
 struct list {
     size_t n_formats;
     struct {
@@ -19,7 +19,7 @@ struct list {
 };
 
 struct entry {
-    const char *path; /* NULL: none that is understood */
+    const char *path; /* NULL: none, or not understood */
     uint64_t directory;
 };
 
@@ -36,7 +36,7 @@ static bool read_list(struct hp_bytes *b, struct list *list)
     return !b->bad;
 }
 
-/* The text at `offset` of a section, or NULL when it does not end in there. */
+/* The text at `offset` of a section; NULL: it does not end in the section. */
 static const char *text_at(const char *section, size_t size, uint64_t offset)
 {
     if (!section || offset >= size || !memchr(section + offset, 0, size - offset))
@@ -44,7 +44,7 @@ static const char *text_at(const char *section, size_t size, uint64_t offset)
     return section + offset;
 }
 
-/* Reads a value; `*text` only where it is one. False: a form that is not understood. */
+/* Reads a value; sets `*text` only if it is a text. False: unknown form. */
 static bool read_value(const struct hp_line_names *names, struct hp_bytes *b, uint64_t form,
                        const char **text, uint64_t *number)
 {
@@ -86,7 +86,7 @@ static bool read_entry(const struct hp_line_names *names, struct hp_bytes *b,
     return true;
 }
 
-/* Reads on to entry `index` of a list; false: there is none, or it cannot be read. */
+/* Reads up to entry `index` of a list; false: there is none, or it cannot be read. */
 static bool find_entry(const struct hp_line_names *names, struct hp_bytes b,
                        const struct list *list, uint64_t index, struct entry *entry)
 {
@@ -98,8 +98,8 @@ static bool find_entry(const struct hp_line_names *names, struct hp_bytes b,
     return entry->path != NULL;
 }
 
-/* A path; `top` and `directory` may be "": a relative directory is below the first one, which is
- * where the compiler ran. NULL: memory ran out. */
+/* Joins a path; `top` and `directory` may be "". A relative directory is below the first one, where
+ * the compiler ran. NULL: memory ran out. */
 static const char *join(const struct hp_line_names *names, const char *top, const char *directory,
                         const char *name)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Line tables alone: from an address to its file and line, without the rest of the debug
+ * Line tables only: from an address to its file and line, without the rest of the debug
  * information.
  *
- * libdw comes to a line table through the unit it belongs to, and to that through .debug_info and
- * .debug_abbrev, which are most of a debug file and mostly compressed: for the C library 50 of 60
- * ms. DWARF 5 tables name their files in full, so here they are read on their own: one pass over
- * all of them finds which part of which covers what; a question then runs one part. What is not
- * DWARF 5, or odd in any way, is left to libdw: this gives up.
+ * libdw reaches a line table through its unit, and that through .debug_info and .debug_abbrev,
+ * which are most of a debug file and usually compressed: for the C library 50 of 60 ms. DWARF 5
+ * tables name their files in full, so here they are read on their own. One pass over all of them
+ * finds which part covers which addresses; a query then runs one part. Tables that are not DWARF 5,
+ * or unusual in any way, are left to libdw: this gives up.
  */
 #include "base/grow.h"
 #include "symbols/symbols_private.h"
@@ -17,21 +17,21 @@
 #include <string.h>
 
 #define MAX_PARTS  (UINT64_C(1) << 24)
-#define PART_BYTES 2048 /* of opcodes, about */
+#define PART_BYTES 2048 /* of opcodes, approximately */
 
-/* The machine that a line program runs on. */
+/* The state machine of a line program. */
 struct machine {
     uint64_t address;
     uint64_t file;
     uint32_t line;
-    bool row;   /* the last opcode made a row */
-    bool ended; /* and it was the last of its sequence */
+    bool row;   /* the last opcode produced a row */
+    bool ended; /* the row ended its sequence */
 };
 
 static const struct machine reset = {.file = 1, .line = 1};
 
-/* A part of a program: where it can be entered, and how the machine is there. Sequences, which
- * describe a run of instructions without a break, are cut into parts, as each question runs one. */
+/* A part of a program: its first opcode, and the state there. Sequences, which describe contiguous
+ * instructions, are cut into parts because each query runs one. */
 struct part {
     uint32_t table;   /* offset of the header */
     uint32_t program; /* offset of the first opcode */
@@ -51,8 +51,8 @@ struct hp_lines {
     struct hp_span_index index; /* address to part */
 };
 
-/* How far special opcodes advance address and line, by opcode. Tables mostly agree in what that
- * depends on. */
+/* How far special opcodes advance address and line, by opcode. Most tables have the same parameters
+ * for this. */
 struct advances {
     uint8_t line_range, opcode_base, min_length;
     int8_t line_base;
@@ -70,8 +70,8 @@ struct table {
     const uint8_t *lengths; /* of the standard opcodes, from 1 on */
 };
 
-/* Reads the header of the table at `section->at` and moves on behind the table. False: not one that
- * is understood here. */
+/* Reads the header of the table at `section->at` and moves past the table. False: not
+ * understood. */
 static bool read_header(struct hp_bytes *section, struct table *table)
 {
     uint64_t length = hp_bytes_fixed(section, 4);
@@ -86,7 +86,7 @@ static bool read_header(struct hp_bytes *section, struct table *table)
     hp_bytes_skip(&program, header_length);
     table->min_length = hp_bytes_byte(&b);
     uint8_t max_operations = hp_bytes_byte(&b);
-    hp_bytes_byte(&b); /* whether a line is a statement at first */
+    hp_bytes_byte(&b); /* default_is_stmt */
     table->line_base = (int8_t)hp_bytes_byte(&b);
     table->line_range = hp_bytes_byte(&b);
     table->opcode_base = hp_bytes_byte(&b);
@@ -114,7 +114,7 @@ static void run_extended(struct hp_bytes *b, struct machine *m)
             b->bad = true;
         m->address = hp_bytes_fixed(&operands, length == 5 ? 4 : 8);
         break;
-    case DW_LNE_define_file: b->bad = true; break; /* is not in DWARF 5 */
+    case DW_LNE_define_file: b->bad = true; break; /* not in DWARF 5 */
     default: break;
     }
 }
@@ -132,7 +132,7 @@ static inline void run_standard(struct hp_bytes *b, const struct table *table, u
             (uint64_t)((255 - table->opcode_base) / table->line_range) * table->min_length;
         break;
     case DW_LNS_fixed_advance_pc: m->address += hp_bytes_fixed(b, 2); break;
-    default: /* what is of no interest here: so many numbers */
+    default: /* not used here: this many operands */
         for (uint8_t n = table->lengths[opcode - 1]; n > 0; n--)
             hp_bytes_leb(b, false);
         break;
@@ -188,8 +188,8 @@ static enum hp_err add_part(struct hp_lines *lines, const struct part *part, uin
     return HP_OK;
 }
 
-/* Finds the parts of a sequence and moves `b` behind it. A sequence that starts outside of `code`
- * is left over from a function that the linker discarded. */
+/* Finds the parts of a sequence and moves `b` past it. A sequence that starts outside `code` is
+ * left over from a function that the linker discarded. */
 static enum hp_err index_sequence(struct hp_lines *lines, const struct table *table,
                                   struct hp_bytes *b, struct part *part,
                                   const struct advances *advances, const struct hp_span_index *code)
@@ -210,7 +210,7 @@ static enum hp_err index_sequence(struct hp_lines *lines, const struct table *ta
             HP_TRY(add_part(lines, part, low, m.address));
             low = m.address;
             start = b->at;
-            part->machine = m; /* the row just made is the first of the next part */
+            part->machine = m; /* the row just produced is the first of the next part */
             part->program = (uint32_t)(b->at - lines->bytes);
         }
     } while (!m.ended && b->at < b->end && !b->bad);
@@ -238,7 +238,7 @@ static enum hp_err index_tables(struct hp_lines *lines, const struct hp_span_ind
 
 /* --- Opening ---------------------------------------------------------------------------------- */
 
-/* The contents of a section, decompressed where they are compressed; NULL: none. */
+/* The contents of a section, decompressed if necessary; NULL: none. */
 static const void *contents(struct hp_elf *file, const char *name, size_t *size)
 {
     GElf_Shdr header;

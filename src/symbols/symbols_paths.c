@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the component that ends at `end` starts, when ".." may remove it; else `end`. */
+/* Where the component that ends at `end` starts, if ".." may remove it; else `end`. */
 static size_t removable(const char *path, size_t root, size_t end)
 {
     size_t start = end;

@@ -3,8 +3,8 @@
  * Names for the entries of the procedure linkage table.
  *
  * The file has no symbols for them. Each entry jumps through a slot of the global offset table, and
- * a relocation says which symbol that slot is for; so an entry's code is read just far enough to
- * see its slot. Linkers lay the entries out in many ways (lazy, -z now, IBT, BTI, Thumb callers);
+ * a relocation names the symbol of that slot. So an entry's code is decoded just far enough to find
+ * its slot. Linkers lay out the entries in many ways (lazy, -z now, IBT, BTI, Thumb callers);
  * following the code instead of counting entries covers them all.
  */
 #include "base/grow.h"
@@ -24,7 +24,7 @@ struct slots {
     struct hp_map64 by_number;  /* of the relocation in .rela.plt: what lazy IBT entries push */
 };
 
-/* Which relocations fill a slot; 0: none is that. */
+/* The relocations that fill a slot; 0: none. */
 struct slot_types {
     unsigned machine;
     uint32_t jump_slot, glob_dat, irelative;
@@ -47,7 +47,7 @@ struct reader {
     struct slots slots;
 };
 
-/* The symbol's own name, or for an indirect function of this file the name of its resolver. */
+/* The symbol's own name, or for an indirect function of this file its resolver's name. */
 static const char *slot_name(struct reader *reader, const GElf_Shdr *section, uint64_t info,
                              uint64_t addend)
 {
@@ -129,7 +129,7 @@ struct code {
     uint64_t address;
 };
 
-/* An entry that was recognised: where in the code, and the slot it uses. */
+/* A recognized entry: its place in the code, and the slot it uses. */
 struct entry {
     size_t at, size;
     uint64_t slot;
@@ -259,7 +259,7 @@ static enum hp_err name_entry(struct reader *reader, const struct code *code,
     return hp_symbol_table_add(reader->table, &symbol);
 }
 
-/* x86-64 entries start at multiples of their size, which the section header may or may not tell;
+/* x86-64 entries start at multiples of their size, which the section header may or may not state;
  * the instructions of the others are words. */
 static size_t entry_step(const struct reader *reader, const GElf_Shdr *header)
 {

@@ -30,9 +30,9 @@ struct hp_elf {
     char *path;
     unsigned char *image;
     size_t size;
-    dev_t device; /* which file it was */
+    dev_t device; /* identifies the file */
     ino_t inode;
-    struct hp_elf_range left_out[HP_ELF_LEFT_OUT]; /* not read yet: zeroes there */
+    struct hp_elf_range left_out[HP_ELF_LEFT_OUT]; /* not read yet: zeros */
     size_t n_left_out;
 };
 
@@ -40,13 +40,13 @@ struct hp_elf {
  * HP_ERR_IO, HP_ERR_FORMAT. */
 enum hp_err hp_elf_open(struct hp_elf *file, const char *path);
 
-/* Read what was left out of the section of that name, if there is one, or all. HP_ERR_IO: the file
- * is gone; zeroes stay there. */
+/* Read what was left out: of the section of this name, if there is one, or everything. HP_ERR_IO:
+ * the file is gone; its zeros remain. */
 enum hp_err hp_elf_need(struct hp_elf *file, const char *name);
 enum hp_err hp_elf_complete(struct hp_elf *file);
 void hp_elf_close(struct hp_elf *file);
 
-/* The first section of that type (SHT_*), or of that name, or NULL. */
+/* The first section of this type (SHT_*), or of this name, or NULL. */
 Elf_Scn *hp_elf_section_of_type(Elf *elf, uint32_t type);
 Elf_Scn *hp_elf_section_named(Elf *elf, const char *name);
 
@@ -59,15 +59,15 @@ enum hp_err hp_elf_code(Elf *elf, struct hp_span_index *code);
 /* The link-time address of offset 0 (symbols.h). */
 uint64_t hp_elf_base(Elf *elf);
 
-/* The build id as lower-case hex, malloc'ed, "" when there is none; NULL when memory ran out. */
+/* The build id as lower-case hex, malloc'ed, "": none; NULL: memory ran out. */
 char *hp_elf_build_id(Elf *elf);
 
-/* Finds and opens the separate debug file: one that has the same build id, or, when one of the two
- * has none, the checksum that the debug link asks for. HP_ERR_NOTFOUND: there is none. */
+/* Finds and opens the separate debug file: one with the same build id, or, if one of the two has
+ * none, with the checksum in the debug link. HP_ERR_NOTFOUND: there is none. */
 enum hp_err hp_elf_open_debug(const struct hp_elf *file, struct hp_elf *debug);
 
-/* Finds and opens the alternate debug file, in which dwz puts what several debug files share.
- * `dwarf` is the debug information of `file`. HP_ERR_NOTFOUND: there is none. */
+/* Finds and opens the alternate debug file, where dwz puts what several debug files share. `dwarf`
+ * is the debug information of `file`. HP_ERR_NOTFOUND: there is none. */
 enum hp_err hp_elf_open_alternate(const struct hp_elf *file, Dwarf *dwarf,
                                   struct hp_elf *alternate);
 
@@ -75,9 +75,9 @@ enum hp_err hp_elf_open_alternate(const struct hp_elf *file, Dwarf *dwarf,
 
 enum hp_symbol_bind { HP_BIND_GLOBAL, HP_BIND_WEAK, HP_BIND_LOCAL };
 
-/* A symbol and what decides between it and others. */
+/* A symbol and what ranks it against others. */
 struct hp_symbol_entry {
-    struct hp_symbol symbol; /* its `name` is NULL until it is asked for */
+    struct hp_symbol symbol; /* its `name` is NULL until requested */
     uint64_t limit;          /* offset of the end of its section */
     bool label;              /* has no type: yields to functions */
     enum hp_symbol_bind bind;
@@ -85,7 +85,7 @@ struct hp_symbol_entry {
 
 /* All zero is an empty table. */
 struct hp_symbol_table {
-    struct hp_symbol_entry *entries; /* by offset, then as hp_symbols_find() prefers them */
+    struct hp_symbol_entry *entries; /* by offset, then by preference: hp_symbols_find() */
     size_t n, capacity;
     struct hp_span_index index; /* offset to entry */
 };
@@ -97,16 +97,16 @@ enum hp_err hp_symbol_table_add(struct hp_symbol_table *table, const struct hp_s
 enum hp_err hp_symbol_table_read(struct hp_symbol_table *table, struct hp_strings *strings,
                                  Elf *elf, Elf_Scn *section, uint64_t base);
 
-/* Sorts, drops labels inside functions and makes the index: the table can be searched now. It may
+/* Sorts, drops labels inside functions and builds the index: the table can then be searched. It may
  * be added to and built again. */
 enum hp_err hp_symbol_table_build(struct hp_symbol_table *table);
 
-/* The symbol at `offset`, or NULL; its name may not be there yet. */
+/* The symbol at `offset`, or NULL; its name may not be set yet. */
 struct hp_symbol *hp_symbol_table_find(const struct hp_symbol_table *table, uint64_t offset);
 void hp_symbol_table_fini(struct hp_symbol_table *table);
 
-/* Adds "name@plt" for every entry of the procedure linkage tables that can be told; the table must
- * have been built, and has to be built again. */
+/* Adds "name@plt" for every entry of the procedure linkage tables that can be resolved; the table
+ * must have been built, and must be built again. */
 enum hp_err hp_symbol_table_add_plt(struct hp_symbol_table *table, struct hp_strings *strings,
                                     Elf *elf, uint64_t base);
 
@@ -119,10 +119,10 @@ struct hp_debug;
 enum hp_err hp_debug_open(struct hp_elf *file, struct hp_strings *strings, struct hp_debug **debug);
 void hp_debug_close(struct hp_debug *debug);
 
-/* As hp_symbols_source(), by link-time address. */
+/* Like hp_symbols_source(), by link-time address. */
 enum hp_err hp_debug_source(struct hp_debug *debug, uint64_t address, struct hp_source *source);
 
-/* As hp_symbols_frames(), by link-time address; `entry` and `until` are addresses, too. */
+/* Like hp_symbols_frames(), by link-time address; `entry` and `until` are addresses, too. */
 enum hp_err hp_debug_frames(struct hp_debug *debug, uint64_t address,
                             struct hp_source_frames *frames);
 
@@ -131,13 +131,13 @@ enum hp_err hp_debug_frames(struct hp_debug *debug, uint64_t address,
 /* The line tables of one file. */
 struct hp_lines;
 
-/* HP_ERR_UNSUPPORTED: none, or not all of a kind that is understood; ask hp_debug_open(). `file`
+/* HP_ERR_UNSUPPORTED: there are none, or some are of an unknown kind; use hp_debug_open(). `file`
  * and `strings` must outlive it. */
 enum hp_err hp_lines_open(struct hp_elf *file, struct hp_strings *strings, struct hp_lines **lines);
 void hp_lines_close(struct hp_lines *lines);
 
-/* The file and line of the instruction at a link-time address, as hp_debug_source() has them.
- * HP_ERR_NOTFOUND: no line is known there. HP_ERR_UNSUPPORTED: ask hp_debug_source(). */
+/* The file and line of the instruction at a link-time address, as from hp_debug_source().
+ * HP_ERR_NOTFOUND: no line is known there. HP_ERR_UNSUPPORTED: use hp_debug_source(). */
 enum hp_err hp_lines_find(const struct hp_lines *lines, uint64_t address, const char **file,
                           uint32_t *line);
 
@@ -155,7 +155,7 @@ struct hp_line {
     const char *file; /* NULL: no line from here on */
     uint32_t line;
     uint32_t discriminator;
-    bool statement; /* begins here */
+    bool statement; /* a statement begins here */
 };
 
 /* A function with code, or an inlined one, in a unit. */
@@ -164,11 +164,11 @@ struct hp_scope {
     const char *call_file;
     uint32_t first_line;
     uint32_t call_line, call_discriminator;
-    uint32_t parent; /* what it was inlined into; HP_SPAN_NONE: it was not */
+    uint32_t parent; /* the scope it was inlined into; HP_SPAN_NONE: not inlined */
     uint64_t entry;  /* address */
 };
 
-/* What is known of a unit once it was asked for. All zero: nothing. */
+/* A unit, read on first request. All zero: nothing read. */
 struct hp_debug_unit {
     Dwarf_Off die; /* offset of its DIE */
     bool loaded;
@@ -179,7 +179,7 @@ struct hp_debug_unit {
     struct hp_symbol_span *spans; /* of `inlines`, while they are collected */
     size_t n_spans, spans_capacity;
     struct hp_span_index inline_index;
-    bool scoped; /* and the following is there, too */
+    bool scoped; /* the following is read, too */
     struct hp_scope *scopes;
     size_t n_scopes, scopes_capacity;
     struct hp_span_index scope_index;
@@ -187,13 +187,13 @@ struct hp_debug_unit {
 
 /* Fill the lines and the inlined functions of a unit. What cannot be read is left out; they fail
  * with HP_ERR_NOMEM only. `code`: where there is code; lines elsewhere are left over from functions
- * the linker discarded. */
+ * that the linker discarded. */
 enum hp_err hp_unit_load_lines(struct hp_debug_unit *unit, Dwarf_Die *die, const char *directory,
                                const struct hp_span_index *code, struct hp_strings *strings);
 enum hp_err hp_unit_load_inlines(struct hp_debug_unit *unit, Dwarf_Die *die, const char *directory,
                                  struct hp_strings *strings);
 
-/* Likewise all functions, inlined or not. */
+/* The same for all functions, inlined or not. */
 enum hp_err hp_unit_load_scopes(struct hp_debug_unit *unit, Dwarf_Die *die, const char *directory,
                                 struct hp_strings *strings);
 
@@ -202,30 +202,29 @@ enum hp_err hp_unit_load_scopes(struct hp_debug_unit *unit, Dwarf_Die *die, cons
 /* Deeper than compilers nest scopes. */
 #define HP_DIE_MAX_DEPTH 256
 
-/* What is done with a DIE; `depth` is below HP_DIE_MAX_DEPTH. */
+/* Called for a DIE; `depth` is below HP_DIE_MAX_DEPTH. */
 typedef enum hp_err hp_die_visit(void *context, Dwarf_Die *die, uint32_t depth);
 
-/* Visits the DIEs of a unit below which there may be code, parents first. Stops when `visit` fails.
- */
+/* Visits the DIEs of a unit that may contain code, parents first. Stops when `visit` fails. */
 enum hp_err hp_unit_walk(Dwarf_Die *unit, hp_die_visit *visit, void *context);
 
-/* The path of file `index` of a unit's file table; "" when it has none, NULL: memory ran out. */
+/* The path of file `index` of a unit's file table; "": none, NULL: memory ran out. */
 const char *hp_unit_file(Dwarf_Files *files, size_t index, const char *directory,
                          struct hp_strings *strings);
 
-/* The value of a DIE's attribute; 0 when it has none. */
+/* The value of a DIE's attribute; 0: none. */
 uint64_t hp_die_number(Dwarf_Die *die, unsigned attribute);
 
-/* Adds the ranges of a DIE, as `id`, to the spans that are collected. */
+/* Adds the ranges of a DIE, as `id`, to the collected spans. */
 enum hp_err hp_unit_add_spans(struct hp_debug_unit *unit, Dwarf_Die *die, uint32_t depth,
                               uint32_t id);
 
 /* --- Paths of source files -------------------------------------------------------------------- */
 
 /*
- * A lasting copy of the path `directory`/`name` (or `name` alone when it is absolute or `directory`
- * is ""), with "//", "/./" and "/name/../" taken out without looking at the file system. NULL when
- * memory ran out.
+ * A lasting copy of the path `directory`/`name` (or `name` alone if it is absolute or `directory`
+ * is ""), with "//", "/./" and "/name/../" removed without consulting the file system. NULL: memory
+ * ran out.
  */
 const char *hp_strings_add_path(struct hp_strings *strings, const char *directory,
                                 const char *name);
@@ -236,11 +235,11 @@ struct hp_line_names {
     struct hp_bytes lists; /* the table's directories and files */
     const char *strings;   /* .debug_line_str; NULL: none */
     size_t strings_size;
-    struct hp_strings *kept; /* where paths are put */
+    struct hp_strings *kept; /* owns the paths */
 };
 
-/* The path of file `index`, as libdw has it, without "." and "..". HP_ERR_UNSUPPORTED: it cannot be
- * told. */
+/* The path of file `index`, as libdw gives it, without "." and "..". HP_ERR_UNSUPPORTED: cannot be
+ * determined. */
 enum hp_err hp_line_names_path(const struct hp_line_names *names, uint64_t index,
                                const char **path);
 

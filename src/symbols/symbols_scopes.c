@@ -18,10 +18,10 @@ struct walk {
     const char *directory;
     struct hp_strings *strings;
     Dwarf_Files *files;                    /* NULL: none */
-    uint32_t around[HP_DIE_MAX_DEPTH + 1]; /* by depth: the scope around its DIEs */
+    uint32_t around[HP_DIE_MAX_DEPTH + 1]; /* by depth: the scope that contains its DIEs */
 };
 
-/* The name that linkers know, where it has one. NULL: memory ran out. */
+/* The linkage name, if it has one. NULL: memory ran out. */
 static const char *function_name(struct walk *walk, Dwarf_Die *die)
 {
     Dwarf_Attribute attribute;

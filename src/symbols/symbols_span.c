@@ -21,7 +21,7 @@ static int compare_spans(const void *a, const void *b)
     return compare(x->id, y->id);
 }
 
-/* A mark at the address of the last one replaces it: what lay between them is empty. */
+/* A mark at the address of the last one replaces it: the range between them is empty. */
 static enum hp_err mark(struct hp_span_index *index, uint64_t address, uint32_t id)
 {
     if (index->n && index->marks[index->n - 1].address == address)
@@ -33,7 +33,8 @@ static enum hp_err mark(struct hp_span_index *index, uint64_t address, uint32_t 
     return HP_OK;
 }
 
-/* Removes the spans from the stack that end up to `address`, marking where others show again. */
+/* Pops the spans that end at or before `address`, and marks where outer ones become visible
+ * again. */
 static enum hp_err retire(struct hp_span_index *index, const struct hp_symbol_span **stack,
                           size_t *depth, uint64_t address)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Spans: from address ranges that may nest and overlap to "which is the innermost one here".
+ * Spans: from address ranges that may nest and overlap to the innermost one at an address.
  */
 #ifndef HP_SYMBOLS_SYMBOLS_SPAN_H
 #define HP_SYMBOLS_SYMBOLS_SPAN_H
@@ -15,11 +15,11 @@
 /* The addresses low <= a < high belong to `id`. */
 struct hp_symbol_span {
     uint64_t low, high;
-    uint32_t depth; /* of spans that start together the deepest is the innermost */
+    uint32_t depth; /* of spans with the same start the deepest is the innermost */
     uint32_t id;
 };
 
-/* From `address` to the next mark, `id` is the innermost span; HP_SPAN_NONE: there is none. */
+/* From `address` to the next mark, `id` is the innermost span; HP_SPAN_NONE: none. */
 struct hp_span_mark {
     uint64_t address;
     uint32_t id;
@@ -32,9 +32,9 @@ struct hp_span_index {
 };
 
 /*
- * Fills an empty index from the spans, which are sorted on the way; empty spans are ignored. The
- * innermost span is the one that starts last (then the deepest, then the one with the largest id);
- * where it ends, the one that starts last of those that still go on takes over.
+ * Fills an empty index from the spans, which are sorted in the process; empty spans are ignored.
+ * The innermost span is the one that starts last (then the deepest, then the one with the largest
+ * id). Where it ends, the one that starts last among those that continue takes over.
  */
 enum hp_err hp_span_index_build(struct hp_span_index *index, struct hp_symbol_span *spans,
                                 size_t n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The table of symbols: reading it from a file, deciding between aliases, finding by offset.
+ * The table of symbols: reading it from a file, ranking aliases, finding by offset.
  */
 #include "base/grow.h"
 #include "symbols/symbols_private.h"
@@ -17,7 +17,7 @@ enum hp_err hp_symbol_table_add(struct hp_symbol_table *table, const struct hp_s
 
 /* --- Reading ---------------------------------------------------------------------------------- */
 
-/* Names that assemblers give to places inside functions: "$x", "$d.1", ".L5". */
+/* Assembler names for places inside functions: "$x", "$d.1", ".L5". */
 static bool is_assembler_label(const char *name, unsigned machine)
 {
     if (name[0] == '.' && name[1] == 'L')
@@ -47,7 +47,7 @@ static enum hp_symbol_bind bind_of(const GElf_Sym *symbol)
     }
 }
 
-/* Whether the symbol is a function, or a label that may stand for one, and where it lies. */
+/* Whether the symbol is a function, or a label that may be one, and where it is. */
 static bool entry_of(Elf *elf, const GElf_Sym *symbol, uint32_t extended, unsigned machine,
                      uint64_t base, struct hp_symbol_entry *entry)
 {
@@ -85,7 +85,7 @@ static const char *without_version(const char *name, struct hp_strings *strings)
     return at ? hp_strings_add(strings, name, (size_t)(at - name)) : name;
 }
 
-/* The table of section indices that do not fit into the symbols of `section`. */
+/* The table of section indices that do not fit in the symbols of `section`. */
 static Elf_Data *extended_indices(Elf *elf, Elf_Scn *section)
 {
     for (Elf_Scn *other = NULL; (other = elf_nextscn(elf, other));) {
@@ -142,7 +142,7 @@ static int compare_entries(const void *a, const void *b)
     return (x->symbol.size > y->symbol.size) - (x->symbol.size < y->symbol.size);
 }
 
-/* A label inside a function of known size is a branch target of it, not a function. */
+/* A label inside a function of known size is a branch target, not a function. */
 static void drop_inner_labels(struct hp_symbol_table *table)
 {
     uint64_t covered = 0;
@@ -161,7 +161,7 @@ static void drop_inner_labels(struct hp_symbol_table *table)
     table->n = kept;
 }
 
-/* Of each group of aliases the first gets the span; without a size, up to the next group. */
+/* The first of each group of aliases gets the span; without a size, up to the next group. */
 static size_t make_spans(const struct hp_symbol_table *table, struct hp_symbol_span *spans)
 {
     size_t n = 0;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More inlined pieces than a unit has. */
+/* More inlined parts than a unit has. */
 #define MAX_INLINE_SPANS (1u << 22)
 
 const char *hp_unit_file(Dwarf_Files *files, size_t index, const char *directory,
@@ -19,7 +19,7 @@ const char *hp_unit_file(Dwarf_Files *files, size_t index, const char *directory
     const char *name = dwarf_filesrc(files, index, NULL, NULL);
     if (!name || !name[0])
         return "";
-    /* libdw puts the unit's own directory before its files already; when that directory is relative
+    /* libdw already prefixes files with the unit's directory; if that directory is relative
      * (compiled with -ffile-prefix-map) the result is relative as well. */
     size_t length = strlen(directory);
     if (strncmp(name, directory, length) == 0 && name[length] == '/')
@@ -29,7 +29,7 @@ const char *hp_unit_file(Dwarf_Files *files, size_t index, const char *directory
 
 /* --- Lines ------------------------------------------------------------------------------------ */
 
-/* The files of a unit, made into paths when a line first names them. */
+/* The files of a unit, converted to paths when a line first names them. */
 struct paths {
     Dwarf_Files *files;
     const char **paths;
@@ -63,7 +63,7 @@ static enum hp_err add_line(struct hp_debug_unit *unit, const struct hp_line *li
     return HP_OK;
 }
 
-/* What libdw says of a line but for its file. */
+/* A line as libdw gives it, except for its file. */
 static bool read_line(Dwarf_Line *line, struct hp_line *read, bool *end)
 {
     int number = 0;
@@ -124,7 +124,7 @@ struct walk {
     Dwarf_Files *files; /* NULL: none */
 };
 
-/* The name of the function that was inlined; NULL: memory ran out. */
+/* The name of the inlined function; NULL: memory ran out. */
 static const char *inlined_name(struct walk *walk, Dwarf_Die *die)
 {
     Dwarf_Attribute attribute;
@@ -196,7 +196,7 @@ static enum hp_err add_inline(void *context, Dwarf_Die *die, uint32_t depth)
     return HP_OK;
 }
 
-/* Whether code may lie below a DIE of that kind. */
+/* Whether a DIE of this kind may contain code. */
 static bool holds_code(int tag)
 {
     switch (tag) {
@@ -205,7 +205,7 @@ static bool holds_code(int tag)
     case DW_TAG_class_type:
     case DW_TAG_structure_type:
     case DW_TAG_union_type:
-    case DW_TAG_enumeration_type: /* Rust puts methods of an enum there */
+    case DW_TAG_enumeration_type: /* Rust puts methods of an enum here */
     case DW_TAG_subprogram:
     case DW_TAG_inlined_subroutine:
     case DW_TAG_lexical_block:
@@ -215,7 +215,7 @@ static bool holds_code(int tag)
     }
 }
 
-/* `budget`: DIEs that may be visited. */
+/* `budget`: how many DIEs may be visited. */
 static enum hp_err walk_tree(Dwarf_Die *root, size_t budget, hp_die_visit *visit, void *context)
 {
     Dwarf_Die stack[HP_DIE_MAX_DEPTH];
@@ -243,8 +243,8 @@ static enum hp_err walk_tree(Dwarf_Die *root, size_t budget, hp_die_visit *visit
 
 enum hp_err hp_unit_walk(Dwarf_Die *unit, hp_die_visit *visit, void *context)
 {
-    /* A DIE takes a byte at least, so that many there can be: more means that corrupt references
-     * to siblings lead into the same ones again. */
+    /* A DIE has at least one byte, so there cannot be more than that: more means that corrupt
+     * sibling references lead to the same ones again. */
     Dwarf_Off start = dwarf_dieoffset(unit), next = 0;
     size_t header_size;
     Dwarf_Off unit_start = start - dwarf_cuoffset(unit);

@@ -23,7 +23,7 @@ static void new_line(struct hp_json *json)
         put(json, " ", 1);
 }
 
-/* What stands before an element: the comma, and the line end. */
+/* What comes before an element: the comma, and the newline. */
 static void separate(struct hp_json *json)
 {
     uint64_t bit = UINT64_C(1) << (json->depth - 1);
@@ -114,7 +114,7 @@ static void put_escape(struct hp_json *json, uint32_t code)
 static void put_string(struct hp_json *json, const char *text)
 {
     put(json, "\"", 1);
-    const char *from = text; /* of what is copied as it is */
+    const char *from = text; /* of the part copied unchanged */
     while (*text) {
         const char *at = text;
         unsigned char c = (unsigned char)*text;

@@ -9,8 +9,8 @@
  *     hp_json_end_object(&json);
  *     return hp_json_finish(&json);
  *
- * Commas, line ends and escapes are taken care of; the output does not depend on the locale. Write
- * errors are found by hp_json_finish(). The calls must nest properly: a container that is not
+ * Commas, newlines and escapes are handled; the output does not depend on the locale.
+ * hp_json_finish() reports write errors. The calls must nest properly: a container that is not
  * closed, a value without a key in an object, a key without a value make hp_json_finish() fail.
  */
 #ifndef HP_TEXT_JSON_H
@@ -27,7 +27,7 @@
 /* Set `out` and `lines`, the rest to zero. */
 struct hp_json {
     FILE *out;
-    unsigned lines; /* containers down to this depth have one element a line; 0: all on one line */
+    unsigned lines; /* down to this depth one element per line; 0: all on one line */
     unsigned depth;
     uint64_t objects; /* bit d: the container at depth d is an object */
     uint64_t filled;  /* bit d: it has an element */
@@ -44,7 +44,7 @@ void hp_json_end_array(struct hp_json *json);
 /* The key of the next value, in an object. */
 void hp_json_key(struct hp_json *json, const char *key);
 
-/* What is not UTF-8 becomes U+FFFD. NULL is written as null. */
+/* Invalid UTF-8 becomes U+FFFD. NULL is written as null. */
 void hp_json_string(struct hp_json *json, const char *text);
 void hp_json_uint(struct hp_json *json, uint64_t value);
 void hp_json_int(struct hp_json *json, int64_t value);
@@ -65,8 +65,8 @@ void hp_json_put_strings(struct hp_json *json, const char *key, char *const *tex
 void hp_json_put_object(struct hp_json *json, const char *key); /* begins one */
 void hp_json_put_array(struct hp_json *json, const char *key);  /* likewise */
 
-/* Ends the text with a line end and flushes. HP_ERR_IO: something could not be written.
- * HP_ERR_INTERNAL: the calls did not make up one JSON value. */
+/* Ends the text with a newline and flushes. HP_ERR_IO: a write failed. HP_ERR_INTERNAL: the calls
+ * did not form one JSON value. */
 enum hp_err hp_json_finish(struct hp_json *json);
 
 #endif

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Digits are made from the end of a buffer towards its front, then moved: printf() is several times
- * slower, and a report of all blocks prints tens of millions of numbers. */
+/* Digits are written from the end of a buffer towards its front, then moved: printf() is several
+ * times slower, and a report of all blocks prints tens of millions of numbers. */
 static size_t digits(char text[HP_NUMBER_SIZE], uint64_t value, unsigned base, unsigned group)
 {
     char buffer[HP_NUMBER_SIZE];
@@ -44,7 +44,7 @@ size_t hp_number_grouped(char text[HP_NUMBER_SIZE], uint64_t value)
     return digits(text, value, 10, 3);
 }
 
-/* `whole` and, when there are any, `decimals` digits of `fraction`. */
+/* `whole` and, if there are any, `decimals` digits of `fraction`. */
 static size_t decimal(char text[HP_NUMBER_SIZE], uint64_t whole, uint64_t fraction,
                       unsigned decimals)
 {

@@ -23,22 +23,22 @@ size_t hp_number_grouped(char text[HP_NUMBER_SIZE], uint64_t value);
 /* For people: exact and grouped below 100,000, else three digits and a unit: "1.23 M". */
 size_t hp_number_human(char text[HP_NUMBER_SIZE], uint64_t value);
 
-/* A fraction as a percentage of one decimal: "61.2%"; "<0.1%" for what is small but not nothing. */
+/* A fraction as a percentage with one decimal: "61.2%"; "<0.1%" for small but not zero. */
 size_t hp_number_percent(char text[HP_NUMBER_SIZE], double fraction);
 
-/* `decimals` (at most 9) digits after the point, rounded to nearest. What is not a number reads as
- * 0, what is beyond 9e15 as that. */
+/* `decimals` (at most 9) digits after the point, rounded to nearest. NaN is written as 0, values
+ * beyond 9e15 as that. */
 size_t hp_number_fixed(char text[HP_NUMBER_SIZE], double value, unsigned decimals);
 
-/* A few of something: a whole number from 10 on, or when it nearly is; else one decimal. */
+/* A small amount: a whole number from 10 on, or when nearly whole; else one decimal. */
 size_t hp_number_short(char text[HP_NUMBER_SIZE], double value);
 
-/* Many of something, which need not be whole: as hp_number_human(), below 100 with one decimal
- * unless it is; "0" below that. */
+/* A large amount, possibly not whole: like hp_number_human(), below 100 with one decimal unless
+ * whole; "0" if not positive. */
 size_t hp_number_amount(char text[HP_NUMBER_SIZE], double value);
 
 /*
- * The same as arguments of printf() and its like; the text lives as long as the block around it:
+ * The same as arguments of printf() and the like; the text lives as long as the enclosing block:
  *
  *     fprintf(out, "%s rows, %s of all\n", HP_GROUPED(n), HP_PERCENT(share));
  */
@@ -71,10 +71,10 @@ static inline const char *hp_number_text_fixed(char *text, double value, unsigne
     return text;
 }
 
-/* `part` of `whole` as a fraction; 0 of nothing. */
+/* `part` of `whole` as a fraction; 0 if `whole` is 0. */
 double hp_number_share(uint64_t part, uint64_t whole);
 
-/* Sums and products that stay at the largest value instead of wrapping around. */
+/* Saturating sums and products. */
 static inline uint64_t hp_saturating_add(uint64_t a, uint64_t b)
 {
     uint64_t sum;
@@ -87,13 +87,13 @@ static inline uint64_t hp_saturating_mul(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* Adds to a sum likewise. */
+/* Adds to a sum, saturating. */
 static inline void hp_add_up(uint64_t *sum, uint64_t value)
 {
     *sum = hp_saturating_add(*sum, value);
 }
 
-/* `part` of `whole`, which is not 0, of an amount, rounded down. */
+/* The fraction `part` / `whole` (not 0) of an amount, rounded down. */
 static inline uint64_t hp_part_of(uint64_t amount, uint64_t part, uint64_t whole)
 {
     return (uint64_t)((unsigned __int128)amount * part / whole);

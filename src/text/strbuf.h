@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A text that grows. All zero is an empty one. When memory runs out, what does not fit is dropped
- * and `failed` is set, so that a chain of appends needs one check at its end.
+ * A growing text. All zero is an empty one. When memory runs out, what does not fit is dropped and
+ * `failed` is set, so that a chain of appends needs one check at its end.
  */
 #ifndef HP_TEXT_STRBUF_H
 #define HP_TEXT_STRBUF_H
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct hp_strbuf {
-    char *data; /* terminated; NULL when nothing was ever appended */
+    char *data; /* terminated; NULL: nothing was ever appended */
     size_t length;
     size_t capacity;
     bool failed;
@@ -29,7 +29,8 @@ void hp_strbuf_fini(struct hp_strbuf *buffer);
 void hp_strbuf_bytes(struct hp_strbuf *buffer, const char *bytes, size_t n);
 void hp_strbuf_add(struct hp_strbuf *buffer, const char *text);
 
-/* As printf(); numbers other than plain integers as text: HP_GROUPED(), HP_FIXED() of number.h. */
+/* Like printf(); numbers other than plain integers as text: HP_GROUPED(), HP_FIXED() of
+ * number.h. */
 void hp_strbuf_format(struct hp_strbuf *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void hp_strbuf_uint(struct hp_strbuf *buffer, uint64_t value);
@@ -40,8 +41,8 @@ void hp_strbuf_grouped(struct hp_strbuf *buffer, uint64_t value);
 void hp_strbuf_percent(struct hp_strbuf *buffer, double fraction);
 void hp_strbuf_fixed(struct hp_strbuf *buffer, double value, unsigned decimals);
 
-/* Appends text for a terminal: always valid UTF-8, with "?" for control characters and what turns
- * the writing direction, so that a name cannot move the cursor. */
+/* Appends text for a terminal: always valid UTF-8, with "?" for control characters and changes of
+ * writing direction, so that a name cannot move the cursor. */
 void hp_strbuf_clean(struct hp_strbuf *buffer, const char *text);
 
 /* Where a text that is too long is cut. */

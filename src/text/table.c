@@ -6,7 +6,7 @@
 
 #define INDENT       2
 #define GAP          2
-#define NARROWEST    10 /* a flexible column is cut to this, not further */
+#define NARROWEST    10 /* a flexible column is not cut below this */
 #define WIDEST_BLANK 60 /* without a limit, one long name must not push a column off the page */
 
 const char *hp_text_bold(bool color)
@@ -61,7 +61,7 @@ static void measure(struct table *table, size_t i, const char *text)
         table->widths[i] = width;
 }
 
-/* Takes columns away from the widest flexible cell until the row fits. */
+/* Narrows the widest flexible column until the row fits. */
 static void fit(struct table *table)
 {
     size_t limit = (size_t)table->rows->width;
@@ -90,8 +90,8 @@ static void blanks(FILE *out, size_t n)
         putc_unlocked(' ', out);
 }
 
-/* One cell with the blanks around it; `pending` are those owed from before, so that no line ends in
- * blanks. */
+/* Prints a cell with the blanks around it; `pending` are blanks still to be printed, so that no
+ * line ends in blanks. */
 static void put_cell(struct table *table, size_t i, const char *text, const char *code,
                      size_t *pending)
 {

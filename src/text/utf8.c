@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "text/utf8.h"
 
-/* Of a multi-byte sequence: how many bytes follow `lead`, and between what the first of them must
- * lie (this excludes overlong forms, surrogates and what is above U+10FFFF). 0: not a lead byte. */
+/* For a multi-byte sequence: how many bytes follow `lead`, and the range of the first of them (this
+ * excludes overlong forms, surrogates and values above U+10FFFF). 0: not a lead byte. */
 static unsigned sequence(unsigned char lead, unsigned char *low, unsigned char *high)
 {
     *low = 0x80;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * UTF-8, independent of the locale. Names of programs and symbols are bytes from elsewhere: what is
- * not UTF-8 reads as U+FFFD.
+ * UTF-8, independent of the locale. Names of programs and symbols are foreign bytes: invalid UTF-8
+ * reads as U+FFFD.
  */
 #ifndef HP_TEXT_UTF8_H
 #define HP_TEXT_UTF8_H
@@ -11,15 +11,14 @@
 
 #define HP_UTF8_REPLACEMENT 0xfffdu
 
-/* The code point at `*text`, which is not at its end; moves `*text` behind it. Of an ill-formed
- * sequence the longest beginning of a valid one, or else one byte, is HP_UTF8_REPLACEMENT. */
+/* The code point at `*text`, which is not at its end; moves `*text` past it. In an ill-formed
+ * sequence the longest prefix of a valid one, or else one byte, reads as HP_UTF8_REPLACEMENT. */
 uint32_t hp_utf8_next(const char **text);
 
 /* Writes a code point as 1 to 4 bytes, not terminated; returns how many. */
 size_t hp_utf8_encode(uint32_t code, char bytes[4]);
 
-/* How many bytes at `text` are printable ASCII: most names are nothing else, and need no
- * decoding. */
+/* How many bytes at `text` are printable ASCII: most names are only that, and need no decoding. */
 static inline size_t hp_utf8_plain(const char *text)
 {
     size_t n = 0;
