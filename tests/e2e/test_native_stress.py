@@ -14,7 +14,7 @@ import engine  # noqa: E402
 
 PROGRAMS = os.environ.get("NATIVE_PROGRAMS") or os.path.join(engine.SRC, "build/tests/native")
 NAMES = ["storm", "waits", "faults", "processes", "contexts", "codegen", "mappings",
-         "surroundings", "rare", "calls", "filters", "tracing", "kernel_writes", "rseq", "signals"]
+         "surroundings", "rare", "calls", "filters", "tracing", "rseq", "signals"]
 STATIC = ["storm-static", "faults-static", "processes-static", "contexts-static"]
 FAILED = 125  # hotpath's own status
 
