@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The complete profile: every distinct path with its counts. Its memory is far larger than the
- * caches where a program has many paths, so a batch is looked up in three passes that fetch ahead:
- * slots, then paths, then the counts.
+ * The complete profile: every distinct path with its counts. For programs with many paths it is far
+ * larger than the caches, so a batch is looked up in three passes that prefetch: slots, then paths,
+ * then the counts.
  */
 #include "profiler/path/path_index.h"
 
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALL 4096 /* paths that need not be fetched ahead: they are in the second cache */
-#define CHUNK 64   /* paths in a pass: what is fetched for them stays in the first cache */
+#define SMALL 4096 /* paths that need no prefetch: they fit the second-level cache */
+#define CHUNK 64   /* paths per pass: what is prefetched for them stays in the first-level cache */
 
 struct hp_complete {
     struct hp_path_sink sink; /* first */
@@ -33,7 +33,7 @@ static void count(struct hp_path_count *sum, const struct hp_path *path)
     sum->events += times * path->events;
 }
 
-/* Enters a path that is not there; HP_NO_ID: no room. */
+/* Adds a new path; HP_NO_ID: no room. */
 static uint32_t add_path(struct hp_complete *c, const struct hp_path *path, uint64_t hash,
                          const uint64_t *targets)
 {
@@ -63,7 +63,7 @@ static __attribute__((noinline)) void find_and_count(struct hp_complete *c,
     count(place == HP_NO_ID ? &c->lost : &c->paths[place], path);
 }
 
-/* A path that is expected at `place` - 1. */
+/* A path that is probably at `place` - 1. */
 static inline void count_at(struct hp_complete *c, uint32_t place, const struct hp_path *path,
                             uint64_t hash, const uint64_t *targets)
 {

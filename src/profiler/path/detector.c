@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Path detection, a transfer at a time: Vaswani, Thazhuthaveetil, Srikant, "A Programmable Hardware
- * Path Profiler", section 3, as docs/paths.md has it under "Exact rules". What the paper does not
- * say, and is here: frames that are left by longjmp or an exception, signal handlers, gaps in the
- * history.
+ * Path detection, one transfer at a time: Vaswani, Thazhuthaveetil, Srikant, "A Programmable
+ * Hardware Path Profiler", section 3, as described in docs/paths.md under "Exact rules". Beyond the
+ * paper: frames left by longjmp or an exception, signal handlers, gaps in the history.
  */
 #include "profiler/path/detector_impl.h"
 
@@ -12,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEARCH_LIMIT  4096 /* entries looked at for a return that the top does not expect */
+#define SEARCH_LIMIT  4096 /* entries searched for a return that the top does not expect */
 #define FIRST_ENTRIES 64
-#define MAX_SPILL     (1u << 20) /* calls that never return must not take all memory */
-#define MAX_MARKERS   4096       /* nor handlers that are never returned from */
+#define MAX_SPILL     (1u << 20) /* calls that never return must not use up all memory */
+#define MAX_MARKERS   4096       /* nor handlers that never return */
 
 /* --- Finished paths --------------------------------------------------------------------------- */
 
@@ -45,7 +44,7 @@ static uint32_t saturate(uint64_t value, uint64_t max)
     return (uint32_t)(value < max ? value : max);
 }
 
-/* The metric's events of a path that is finished. */
+/* The metric's events of a finished path. */
 static uint32_t events_of(struct hp_detector *d, const struct hp_path_entry *entry)
 {
     if (d->ppcr.metric == HP_METRIC_EXECUTIONS)
@@ -55,7 +54,7 @@ static uint32_t events_of(struct hp_detector *d, const struct hp_path_entry *ent
     return saturate(events, d->counter_max);
 }
 
-/* Hands over the path of the top entry; the entry stays. */
+/* Hands over the path of the top entry, which stays. */
 static void emit(struct hp_detector *d)
 {
     const struct hp_path_entry *entry = &d->entries[d->n - 1];
@@ -113,7 +112,7 @@ static void start_path(struct hp_path_entry *entry, uint64_t start, uint32_t blo
     *entry = (struct hp_path_entry){.start = start, .block = block, .return_to = return_to};
 }
 
-/* Throws away the entries from `n` on; says how many. */
+/* Discards the entries from `n` on; returns how many. */
 static size_t throw_away(struct hp_detector *d, size_t n)
 {
     size_t thrown = d->n - n;
@@ -129,7 +128,7 @@ static void drop_pending(struct hp_detector *d, struct hp_path_pending *pending)
     *pending = (struct hp_path_pending){0};
 }
 
-/* Markers whose handlers cannot be returned from any more. */
+/* Drops markers whose handlers can no longer return. */
 static void drop_markers(struct hp_detector *d, size_t n)
 {
     while (d->n_markers > n)
@@ -157,7 +156,7 @@ static void drop_oldest(struct hp_detector *d)
     d->stats.dropped++;
 }
 
-/* Moves the stack to the beginning of its memory. */
+/* Moves the stack to the start of its memory. */
 static void settle_down(struct hp_detector *d)
 {
     size_t count = d->n - d->low;
@@ -181,7 +180,7 @@ static bool grow_stack(struct hp_detector *d)
     return false;
 }
 
-/* Room for one more entry; without memory the oldest has to go. */
+/* Makes room for one more entry; without memory the oldest is dropped. */
 static __attribute__((noinline)) void make_room(struct hp_detector *d)
 {
     if (d->low > 0 && d->low >= d->cap / 2) {
@@ -228,8 +227,8 @@ static size_t find_function(const struct hp_detector *d, size_t n, uint32_t func
     return 0;
 }
 
-/* Goes back to the frame at `place`, which goes on at the target; what it was doing is not known.
- */
+/* Unwinds to the frame at `place`, which continues at the target with a new path: the interrupted
+ * one is unknown. */
 static void resume(struct hp_detector *d, size_t place, const struct hp_path_transfer *x)
 {
     uint64_t return_to = d->entries[place].return_to;
@@ -240,7 +239,7 @@ static void resume(struct hp_detector *d, size_t place, const struct hp_path_tra
     start_path(&d->entries[d->n++], x->target, x->to, return_to);
 }
 
-/* A return somewhere else than the top entry, which is finished and gone, expected. */
+/* A return to another address than the top entry expected; the top is finished and gone. */
 static void unexpected_return(struct hp_detector *d, const struct hp_path_transfer *x)
 {
     size_t end = hp_detector_floor(d);
@@ -264,8 +263,8 @@ static void unexpected_return(struct hp_detector *d, const struct hp_path_transf
     push(d, x->target, x->to, 0);
 }
 
-/* The place + 1 of the frame that an indirect jump goes back to (longjmp, an exception); 0: none,
- * it is a jump like others. */
+/* The place + 1 of the frame that an indirect jump returns to (longjmp, an exception); 0: none, it
+ * is an ordinary jump. */
 static size_t find_landing(const struct hp_detector *d, const struct hp_path_transfer *x)
 {
     uint32_t from = function_of(d, x->from), to = function_of(d, x->to);
@@ -295,7 +294,7 @@ enum hp_class hp_detector_class(const struct hp_ppcr *ppcr, const struct hp_path
     }
 }
 
-/* What the class does to the stack now: its operations, or what an extension leaves of them. */
+/* What the class does to the stack now: its operations, or those that an extension leaves. */
 static unsigned operations_of(const struct hp_ppcr *ppcr, struct hp_path_entry *top,
                               enum hp_class class)
 {
@@ -325,7 +324,7 @@ static void add_pending(struct hp_detector *d, struct hp_path_entry *top)
     d->pending = (struct hp_path_pending){0};
 }
 
-/* Where a branch by address went becomes part of the path when it cannot be told from the code. */
+/* With by_address, a target that the code does not show becomes part of the path. */
 static void add_target(struct hp_detector *d, struct hp_path_entry *top,
                        const struct hp_path_transfer *x)
 {
@@ -338,7 +337,7 @@ static bool is_computed(uint8_t flow)
     return flow == HP_FLOW_JUMP_IND || flow == HP_FLOW_CALL_IND || flow == HP_FLOW_RETURN;
 }
 
-/* The updates. True: the path was full, and is finished without this outcome. */
+/* Applies the updates. True: the path was full, and is finished without this outcome. */
 static bool update(struct hp_detector *d, unsigned ops, enum hp_class class,
                    const struct hp_path_transfer *x)
 {
@@ -359,14 +358,14 @@ static bool update(struct hp_detector *d, unsigned ops, enum hp_class class,
     return false;
 }
 
-/* A return, with the top finished: the frame is gone, and perhaps others. */
+/* A return, with the top finished: its frame is gone, perhaps others too. */
 static void leave_frame(struct hp_detector *d, const struct hp_path_transfer *x)
 {
     uint64_t return_to = d->entries[--d->n].return_to;
     if (!return_to || return_to == x->target)
         return;
     if (d->ppcr.extension == HP_EXTEND_CALL) {
-        /* Out of a call that a path grew through which has ended since: the frame goes on. */
+        /* Returns from a call that an already finished path grew through: the frame continues. */
         d->stats.underflows++;
         start_path(&d->entries[d->n++], x->target, x->to, return_to);
         return;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The inside of a path detector: the stack and what is done to it, a transfer at a time
- * (detector.c), and the loop over whole units (detector_steps.c).
+ * Inside a path detector: the stack and its operations, one transfer at a time (detector.c), and
+ * the loop over whole units (detector_steps.c).
  *
- * Invariants between calls:
- *  1. entries[low] ... entries[n - 1] are the stack, the top last. What is below a marker's `base`
+ * Invariants between calls:  1. entries[low] ... entries[n - 1] are the stack, the top last. What
+ * is below a marker's `base`
  *     was interrupted by a signal.
- *  2. Unless `fresh`, there is an entry above the newest marker.
- *  3. Every retired instruction is in one place: an entry, `pending`, a marker's `pending`, a path
- *     handed over or waiting to be, or stats.unfinished_insns.
+ *  2. Unless `fresh`, there is an entry above the newest marker.  3. Every retired instruction is
+ * in exactly one place: an entry, `pending`, a marker's `pending`, a
+ *     path handed over or waiting to be, or stats.unfinished_insns.
  */
 #ifndef HP_PROFILER_PATH_DETECTOR_IMPL_H
 #define HP_PROFILER_PATH_DETECTOR_IMPL_H
@@ -16,12 +16,12 @@
 #include "hotpath/path.h"
 #include "profiler/path/plan.h"
 
-/* A path in the making. */
+/* An unfinished path. */
 struct hp_path_entry {
     uint64_t start;
     uint64_t outcomes;
     uint64_t insns;
-    uint64_t return_to; /* where the call that made it returns to; 0: not made by a call */
+    uint64_t return_to; /* the return address of the call that pushed it; 0: not pushed by a call */
     uint64_t targets;   /* hash */
     uint64_t events;    /* not saturated */
     uint32_t block;
@@ -41,12 +41,12 @@ struct hp_path_marker {
     bool fresh;
 };
 
-/* Room for the targets of any path must be left when another is finished. */
+/* When a path is finished, there must be room left for the targets of any other path. */
 #define HP_DETECTOR_TARGETS 4096
 
 /*
- * Executions of the same path, added up on their way to the sink: a table of recent paths, each in
- * the one place that its hash says. What another one pushes out goes to the sink.
+ * Merges executions of the same path on their way to the sink: a direct-mapped table of recent
+ * paths. An evicted path goes to the sink.
  */
 #define HP_FOLD_BITS 12
 
@@ -76,8 +76,8 @@ struct hp_detector {
     struct hp_path_pending pending;
     bool fresh;
 
-    struct hp_path_plan *plan;   /* NULL: none was needed yet */
-    struct hp_path_plan *shared; /* somebody else's, to use; NULL: one of its own */
+    struct hp_path_plan *plan;   /* NULL: not needed yet */
+    struct hp_path_plan *shared; /* another owner's plan, to use; NULL: its own */
 
     struct hp_path_fold *fold;  /* NULL: paths are handed over one by one */
     const struct hp_code *code; /* of the blocks in it */
@@ -88,24 +88,24 @@ struct hp_detector {
 };
 
 /* As hp_detector_new(), with the control register and functions of a plan that is shared with
- * others, and outlives it. */
+ * others and outlives the detector. */
 enum hp_err hp_detector_new_shared(struct hp_path_plan *plan, struct hp_path_sink *sink,
                                    struct hp_detector **detector);
 
-/* Hands over the finished paths, but not those that are being added up. */
+/* Hands over the finished paths, except those being merged. */
 void hp_detector_hand_over(struct hp_detector *d);
 
-/* Puts what was added up among the finished paths. */
+/* Moves a merged path to the finished ones. */
 void hp_detector_unfold(struct hp_detector *d, struct hp_path_fold *fold);
 
-/* Where the entries begin that are above the newest marker. */
+/* The first entry above the newest marker. */
 size_t hp_detector_floor(const struct hp_detector *d);
 
 /* A transfer that is a branch. */
 struct hp_path_transfer {
     uint64_t last;     /* address of the branch */
-    uint64_t end;      /* behind it */
-    uint64_t direct;   /* where it leads when it is taken; 0: anywhere */
+    uint64_t end;      /* the address after it */
+    uint64_t direct;   /* its target when taken; 0: any */
     uint64_t target;   /* where it went */
     uint32_t from, to; /* blocks; HP_NO_ID */
     uint8_t flow, taken;
@@ -116,14 +116,14 @@ static inline bool hp_path_is_branch(uint8_t flow)
     return flow != HP_FLOW_NONE && flow != HP_FLOW_SYSCALL && flow != HP_FLOW_TRAP;
 }
 
-/* Which class it is of. */
+/* Its class. */
 enum hp_class hp_detector_class(const struct hp_ppcr *ppcr, const struct hp_path_transfer *x);
 
-/* What it does; the instructions of its block are in `pending`. */
+/* Applies it; the instructions of its block are in `pending`. */
 void hp_detector_transfer(struct hp_detector *d, const struct hp_path_transfer *x);
 
-/* A block was retired, and `to` comes next: everything that follows from it. `events`: of the
- * metric, in the block. */
+/* A block was retired, and `to` is next: applies everything that follows. `events`: of the metric,
+ * in the block. */
 void hp_detector_retire(struct hp_detector *d, const struct hp_block *table, uint32_t from,
                         uint32_t to, bool taken, uint32_t events);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Path detection by units: the same as detector.c, a segment of the plan at a time. The top of the
- * stack is in local variables; what is rare (a path that is full, an extension, a system call, a
- * frame that is gone, a stack that is full) goes through hp_detector_transfer(), a transfer at a
- * time.
+ * Path detection by units: the same as detector.c, one segment of the plan at a time. The top of
+ * the stack is in local variables. Rare cases (a full path, an extension, a system call, a frame
+ * that is gone, a full stack) go through hp_detector_transfer(), one transfer at a time.
  */
 #include "profiler/path/detector_impl.h"
 
@@ -11,22 +10,21 @@
 #include <string.h>
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
-#define AHEAD         8 /* units for which the plan is fetched */
+#define AHEAD         8 /* units for which the plan is prefetched */
 
 /*
- * The state of the detector while the loop runs: a variable whose address nobody takes, so that
- * most of it is in registers. In memory, where what is called from the loop would see it, an
- * outcome would wait for the one before to be stored: a third of the speed.
+ * The state of the detector while the loop runs: a variable whose address is never taken, so that
+ * most of it stays in registers. In memory, each outcome would wait for the store of the previous
+ * one, at a third of the speed.
  */
 struct state {
     /* The top of the stack. */
     uint64_t start, outcomes, insns, return_to;
     uint32_t block;
     int32_t length;
-    /* The longest path there may be; below 0 when something is pending, which is a matter for the
-     * slow way. */
+    /* The maximum path length; below 0 when something is pending, which needs the slow way. */
     int32_t room;
-    struct hp_path_entry *top;          /* its place */
+    struct hp_path_entry *top;          /* its entry */
     struct hp_path_entry *bottom, *end; /* a return from here, a call from here is slow */
     struct hp_path *out;                /* where the next finished path goes */
     uint64_t branches, instructions;
@@ -35,7 +33,7 @@ struct state {
 /* The loop is compiled for each of these. */
 enum way {
     BY_CLASS,
-    FOLDING, /* by class, executions of the same path added up */
+    FOLDING, /* by class, merging executions of the same path */
     BY_ADDRESS,
 };
 
@@ -68,7 +66,7 @@ ALWAYS_INLINE void store_top(const struct state *s)
     s->top->length = (uint32_t)s->length;
 }
 
-/* From the detector. */
+/* Loads the state from the detector. */
 ALWAYS_INLINE void load(struct state *s, struct hp_detector *d)
 {
     size_t limit = d->low + d->ppcr.stack_entries;
@@ -101,7 +99,7 @@ ALWAYS_INLINE void copy(struct state *to, const struct state *from)
     to->instructions = from->instructions;
 }
 
-/* The loop takes it that executions are counted. Nothing but instructions comes with steps. */
+/* The loop counts executions. Steps carry no other events than instructions. */
 static void correct_events(struct hp_detector *d, size_t from, size_t to)
 {
     bool instructions = d->ppcr.metric == HP_METRIC_INSTRUCTIONS;
@@ -120,7 +118,7 @@ static void store_paths(struct hp_detector *d, const struct hp_path *out)
     d->n_paths = n;
 }
 
-/* To the detector. */
+/* Stores the state in the detector. */
 static void store(struct hp_detector *d, const struct state *s)
 {
     store_top(s);
@@ -131,7 +129,7 @@ static void store(struct hp_detector *d, const struct state *s)
     d->stats.instructions += s->instructions;
 }
 
-/* Where the next path goes afterwards. */
+/* Returns where the next path goes. */
 static __attribute__((noinline)) struct hp_path *flush(struct hp_detector *d,
                                                        const struct hp_path *out)
 {
@@ -140,8 +138,7 @@ static __attribute__((noinline)) struct hp_path *flush(struct hp_detector *d,
     return d->paths;
 }
 
-/* A path that is not among those being added up takes the place of another, which is handed over.
- */
+/* Replaces a path in the merge table by a new one; the old one is handed over. */
 static __attribute__((noinline)) struct hp_path *replace_fold(struct hp_detector *d,
                                                               const struct hp_path *out,
                                                               struct hp_path_fold *place,
@@ -162,7 +159,7 @@ static void retire(struct hp_detector *d, const struct hp_code *code, uint32_t f
     hp_detector_retire(d, table, from, to, taken, 0);
 }
 
-/* `n` blocks of a unit from `first` on; `next` follows the unit. */
+/* Retires `n` blocks of a unit from `first` on; `next` follows the unit. */
 static void retire_blocks(struct hp_detector *d, const struct hp_code *code, uint32_t unit,
                           uint32_t first, uint32_t n, uint32_t next)
 {
@@ -214,7 +211,7 @@ static void take_targets(struct hp_detector *d, struct hp_path_entry *top, struc
     top->n_targets = 0;
 }
 
-/* Counts the path among the recent ones. */
+/* Counts the path in the merge table. */
 ALWAYS_INLINE void fold(const struct run *r, struct state *s)
 {
     uint64_t hash = (s->outcomes ^ (uint64_t)s->block << 32 ^ (uint64_t)s->length << 24) *
@@ -283,7 +280,7 @@ ALWAYS_INLINE void apply(struct state *s, const struct hp_path_segment *segment,
     s->instructions += segment->insns;
 }
 
-/* What an extension leaves of the act. */
+/* The act that an extension leaves. */
 ALWAYS_INLINE unsigned extended(const struct run *r, struct state *s, unsigned act)
 {
     uint32_t *extension = &s->top->extension;
@@ -299,7 +296,7 @@ ALWAYS_INLINE unsigned extended(const struct run *r, struct state *s, unsigned a
     return HP_ACT_NONE;
 }
 
-/* The segment and its act, which leads to `target`, the block `to`; `step` is the unit's-> */
+/* Runs the segment and its act, which leads to `target`, the block `to`; `step` is the unit's. */
 ALWAYS_INLINE void run_segment(const struct run *r, struct state *s, const struct hp_step *step,
                                const struct hp_path_segment *segment, uint64_t target, uint32_t to,
                                const enum way way)
@@ -397,7 +394,7 @@ static __attribute__((noinline)) void run_by_address(const struct run *r,
     run_steps(r, steps, n, BY_ADDRESS);
 }
 
-/* The plan covers the code map; false: there is no memory for it. */
+/* Makes the plan cover the code map; false: out of memory. */
 static bool have_plan(struct hp_detector *d, const struct hp_code *code)
 {
     if (!d->plan)
@@ -430,7 +427,7 @@ void hp_detector_steps(struct hp_detector *d, const struct hp_steps *steps)
         run_folding(&run, steps->steps, steps->n);
     else
         run_by_class(&run, steps->steps, steps->n);
-    /* Of the last unit only the transfers inside are known. */
+    /* For the last unit only the inner transfers are known. */
     hp_code_unit(steps->code, last->unit, &n);
     retire_blocks(d, steps->code, last->unit, 0, n - 1, HP_NO_ID);
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Functions by their symbols, as path detectors ask for them, remembered for each block. Functions
- * that were found by calls do not count: who finds them, and when, depends on which other profilers
- * run.
+ * Functions by their symbols, for path detectors, cached per block. Functions found by calls are
+ * not used: whether and when they are found depends on the other profilers of the run.
  */
 #ifndef HP_PROFILER_PATH_FRAMES_H
 #define HP_PROFILER_PATH_FRAMES_H
@@ -13,7 +12,7 @@
 struct hp_path_frames {
     struct hp_frame_source source; /* first */
     const struct hp_code *code;
-    struct hp_functions *functions; /* NULL: nobody knows any */
+    struct hp_functions *functions; /* NULL: none known */
     struct hp_path_spot *spots;     /* by block */
     size_t cap_spots;
     bool out_of_memory; /* some functions are missing */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * The hot path table: section 4 of the paper. A set-associative table of path descriptors with an
- * accumulator each. A path that is there adds its events; one that is not takes the place of the
- * least frequently (or least recently) used of its set.
+ * accumulator each. A path that hits adds its events; one that misses replaces the least frequently
+ * (or least recently) used of its set.
  *
- * Deviations: descriptors are compared whole, also the block and the hash of indirect targets that
- * our paths have. More than the paper has: the policy of random admission, floating accumulators
- * and packed entries (docs/better.md).
+ * Deviations: whole descriptors are compared, including the block and the hash of indirect targets
+ * that our paths have. Extensions of the paper: random admission, floating accumulators and packed
+ * entries (docs/better.md).
  */
 #include "profiler/path/hpt_admission.h"
 
@@ -16,7 +16,7 @@
 struct entry {
     struct hp_path path;
     uint64_t count; /* accumulator */
-    uint64_t used;  /* the path before which it was used last */
+    uint64_t used;  /* number of the path at its last use */
 };
 
 struct hp_hpt {
@@ -26,14 +26,14 @@ struct hp_hpt {
     uint32_t set_mask, set_bits;
     uint64_t max;          /* of an accumulator */
     uint64_t random;       /* state of the generator */
-    uint32_t *filled;      /* ways of a set that are in use: the first ones */
+    uint32_t *filled;      /* used ways of a set: the first ones */
     uint32_t *tags;        /* by entry: half of the hash of its path */
     struct entry *entries; /* sets one after the other */
 };
 
 /* --- The table -------------------------------------------------------------------------------- */
 
-/* The exclusive or of all groups of so many bits (not 0): below, of two groups, of four, ... */
+/* The exclusive or of all groups of `bits` bits (not 0), in the lowest ones. */
 static uint64_t fold(uint64_t x, uint32_t bits)
 {
     for (; bits < 64; bits *= 2)
@@ -41,7 +41,8 @@ static uint64_t fold(uint64_t x, uint32_t bits)
     return x;
 }
 
-/* Code is aligned to four bytes on many machines: the lowest two bits of an address say little. */
+/* Code is aligned to four bytes on many machines: the lowest two address bits carry little
+ * information. */
 static uint32_t set_of(const struct hp_hpt *t, const struct hp_path *path)
 {
     if (t->config.index == HP_HPT_FOLD) {
@@ -62,7 +63,7 @@ static uint64_t add(struct hp_hpt *t, uint64_t count, uint64_t events)
     return hp_hpt_round(&t->config, sum, hp_hpt_draw(&t->random));
 }
 
-/* The way of a full set that makes room, if any does: the first of the least. */
+/* The way of a full set to replace: the first of the least. */
 static uint32_t victim(const struct hp_hpt *t, const struct entry *set)
 {
     uint32_t least = 0;
@@ -73,8 +74,7 @@ static uint32_t victim(const struct hp_hpt *t, const struct entry *set)
     return least;
 }
 
-/* A path that is not in its set. By random admission it goes on from the count of the one that it
- * replaces. */
+/* A miss. With random admission a path continues from the count of the one it replaces. */
 static __attribute__((noinline)) void miss(struct hp_hpt *t, uint32_t set, uint32_t tag,
                                            const struct hp_path *path)
 {
@@ -97,7 +97,7 @@ static __attribute__((noinline)) void miss(struct hp_hpt *t, uint32_t set, uint3
         (struct entry){.path = *path, .count = add(t, count, path->events), .used = t->stats.paths};
 }
 
-/* `ways` is t->config.ways; where it is a constant, this is faster. */
+/* `ways` is t->config.ways; faster when it is a constant. */
 static inline __attribute__((always_inline)) void take(struct hp_hpt *t, const struct hp_path *path,
                                                        const uint32_t ways)
 {

@@ -23,8 +23,8 @@ bool hp_hpt_admits(uint64_t random, uint64_t least, uint32_t events)
 }
 
 /*
- * With exponents a value is the mantissa alone when the exponent is 0; else the mantissa behind a
- * leading one, shifted by exponent - 1.
+ * With exponent 0 the value is the mantissa alone; otherwise the mantissa with a leading one,
+ * shifted by exponent - 1.
  */
 uint64_t hp_hpt_most(const struct hp_hpt_config *config)
 {

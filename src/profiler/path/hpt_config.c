@@ -18,7 +18,7 @@ static const struct hp_hpt_config vaswani = {.entries = 512,
                                              .address_bits = ADDRESS_BITS,
                                              .max_length = 32};
 
-/* The bits that packed entries and short accumulators save are spent on more entries. */
+/* Packed entries and short accumulators save bits, which are spent on more entries. */
 static const struct hp_hpt_config random_admission = {.entries = 608,
                                                       .ways = 19,
                                                       .index = HP_HPT_FOLD,
@@ -164,9 +164,9 @@ uint32_t hp_hpt_bits_for(uint32_t n)
 }
 
 /*
- * A descriptor and its accumulator; LRU ranks each entry in its set. An accumulator of 0 is an
- * empty entry. Whatever the index, it is an exclusive or of low bits of the start address with
- * other bits of the descriptor: so these low bits need not be kept where the set is known (packed).
+ * A descriptor and its accumulator; LRU adds each entry's rank in its set. An accumulator of 0 is
+ * an empty entry. Every index is an exclusive or of low bits of the start address with other bits
+ * of the descriptor, so a known set makes these low bits redundant (packed).
  */
 uint64_t hp_hpt_bytes(const struct hp_hpt_config *config)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * From a path to its place in an array of struct hp_path_count: open addressing over half of the
- * hash, so that nearly every look-up reads one slot and one path.
+ * From a path to its place in an array of struct hp_path_count: open addressing by half of the
+ * hash, so that nearly every lookup reads one slot and one path.
  */
 #ifndef HP_PROFILER_PATH_PATH_INDEX_H
 #define HP_PROFILER_PATH_PATH_INDEX_H
@@ -10,7 +10,7 @@
 
 struct hp_path_slot {
     uint32_t tag;   /* upper half of the path's hash */
-    uint32_t place; /* one more than in the array; 0: the slot is empty */
+    uint32_t place; /* in the array, plus 1; 0: the slot is empty */
 };
 
 /* All zero is an empty one. */
@@ -38,8 +38,8 @@ static inline uint32_t hp_path_index_find(const struct hp_path_index *index,
     }
 }
 
-/* Enters `place`, whose path is not in it yet: paths[place] is not read. HP_ERR_NOMEM: unchanged.
- */
+/* Adds `place`, whose path is not in the index yet; paths[place] is not read. HP_ERR_NOMEM:
+ * unchanged. */
 enum hp_err hp_path_index_add(struct hp_path_index *index, const struct hp_path_count *paths,
                               uint32_t place, uint64_t hash);
 

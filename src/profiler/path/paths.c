@@ -35,7 +35,7 @@ struct thread {
     struct hp_detector *detector; /* while it runs */
     struct hp_detector_stats stats;
     struct hp_complete *complete;
-    struct hp_path_sink *extra; /* NULL: nobody */
+    struct hp_path_sink *extra; /* NULL: none */
 };
 
 /* --- Windows ---------------------------------------------------------------------------------- */
@@ -67,8 +67,8 @@ static void to_window(struct profiler *p, const struct hp_paths *paths)
     }
 }
 
-/* A window ends with the path that fills it: its instructions are those of the paths that finished
- * in it. */
+/* A window ends with the path that fills it: its instructions are those of the paths finished in
+ * it. */
 static void fill_windows(struct profiler *p, const struct hp_paths *paths)
 {
     for (size_t from = 0, i = 0; i < paths->n; i++) {
@@ -126,7 +126,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     enum hp_err err = hp_complete_new(p->config.max_paths, &thread->complete);
     if (err == HP_OK)
         err = hp_detector_new_shared(&p->plan, &thread->sink, &thread->detector);
-    /* The complete profile does not care for the order; the others do. */
+    /* The complete profile does not depend on the order; the others do. */
     if (err == HP_OK && !thread->extra && !p->config.n_tables && !p->config.window)
         err = hp_detector_fold(thread->detector);
     if (err != HP_OK) {
@@ -152,7 +152,7 @@ static void on_steps(void *state, const struct hp_steps *steps)
         hp_detector_steps(thread->detector, steps);
 }
 
-/* Keeps what is asked for later: there may be thousands of threads. */
+/* Keeps only what is needed later: there may be thousands of threads. */
 static void end_thread(struct thread *thread)
 {
     hp_detector_flush(thread->detector);

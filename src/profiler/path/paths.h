@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The path profiler: a detector for every thread, and behind them the complete profile, hot path
+ * The path profiler: a detector for every thread, followed by the complete profile, hot path
  * tables, and windows.
  *
- * The complete profile is kept thread by thread. Hot path tables are shared by the threads, as
- * hardware would be, in the order in which their batches come. With windows, every `window`
- * instructions (of all threads) tables of their own are compared with the complete profile of that
- * window and emptied: the dynamic profile.
+ * The complete profile is kept per thread. Hot path tables are shared by the threads, as in
+ * hardware, in the order in which their batches come. With windows, every `window` instructions (of
+ * all threads) a separate set of tables is compared with the complete profile of that window and
+ * cleared: the dynamic profile.
  */
 #ifndef HP_PROFILER_PATH_PATHS_H
 #define HP_PROFILER_PATH_PATHS_H
@@ -23,9 +23,8 @@ struct hp_paths_config {
     struct hp_hpt_config tables[HP_PATHS_TABLES];
     size_t n_tables;
     uint64_t window; /* instructions; 0: no windows */
-    /* Somebody else who wants the paths of a thread; NULL: nobody. The sink must live until the
-     * thread's HP_EVENT_END has been given and hp_profiler_ops.finish() was called. May give NULL.
-     */
+    /* Another receiver of a thread's paths; NULL: none. The sink must live until the thread's
+     * HP_EVENT_END has been delivered and hp_profiler_ops.finish() was called. May return NULL. */
     struct hp_path_sink *(*extra)(void *context, const struct hp_thread *thread);
     void *context;
 };
@@ -34,7 +33,7 @@ struct hp_paths_config {
 enum hp_err hp_paths_new(struct hp_code *code, struct hp_functions *functions,
                          const struct hp_paths_config *config, struct hp_profiler **profiler);
 
-/* What was found: for finish(), experiments and tests. Threads in the order in which they began. */
+/* The results: for finish(), experiments and tests. Threads in order of their start. */
 struct hp_paths_thread_view {
     const struct hp_thread *thread;
     const struct hp_complete *complete;
@@ -46,15 +45,15 @@ struct hp_paths_thread_view hp_paths_thread(const struct hp_profiler *profiler, 
 const struct hp_paths_config *hp_paths_config(const struct hp_profiler *profiler);
 const struct hp_hpt *hp_paths_table(const struct hp_profiler *profiler, size_t i);
 
-/* While the program runs, between batches: makes the complete profiles complete up to now. What is
- * found does not depend on it. */
+/* While the program runs, between batches: brings the complete profiles up to date. Does not affect
+ * the results. */
 void hp_paths_catch_up(struct hp_profiler *profiler);
 
-/* All threads together, sorted by nothing. `*paths` is freed with free(). */
+/* All threads together, unsorted. `*paths` is freed with free(). */
 enum hp_err hp_paths_all(const struct hp_profiler *profiler, struct hp_path_count **paths,
                          size_t *n);
 
-/* Windows that are over: how many, and of table `i` the sum of their overlaps (percent; weight:
+/* Finished windows: how many, and for table `i` the sum of their overlaps (percent; weight:
  * events), by hp_path_overlap(). */
 struct hp_paths_windows {
     uint64_t n;
@@ -63,11 +62,11 @@ struct hp_paths_windows {
 const struct hp_paths_windows *hp_paths_windows(const struct hp_profiler *profiler);
 
 /* How many of the heaviest paths have their blocks in the profile. By instructions, or by events
- * where the metric is one of the machine. */
+ * when the metric is one of the machine. */
 #define HP_PATHS_STEPS 10000
 
-/* Puts it all into the result's profile: every path with its counts, the steps of the heaviest and
- * of those in a hot path table, what the detectors and the hot path tables did and had. */
+/* Adds everything to the result's profile: every path with its counts, the steps of the heaviest
+ * and of those in a hot path table, and the statistics and contents of the detectors and tables. */
 enum hp_err hp_paths_result(const struct hp_profiler *profiler, struct hp_result *result);
 
 #endif

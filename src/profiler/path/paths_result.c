@@ -21,14 +21,14 @@ struct out {
     struct hp_profile *profile;
     struct hp_walk *walk;
     const char *kind;
-    uint32_t first; /* path of the profile: ours are from there on, in the order of `all` */
+    uint32_t first;            /* the profile's index of our first path; then as in `all` */
     struct hp_path_count *all; /* paths of all threads together */
     const uint64_t **targets;  /* of each */
     size_t n, cap, cap_targets;
     struct hp_path_index index;
-    bool *stepped;     /* by path: its steps are there */
-    bool *called;      /* by block: the edge of its call is there */
-    uint64_t *modules; /* by module: a hash of what it is, wherever it was loaded */
+    bool *stepped;     /* by path: its steps have been added */
+    bool *called;      /* by block: the edge of its call has been added */
+    uint64_t *modules; /* by module: a hash of its identity, independent of where it was loaded */
 };
 
 /* --- Paths ------------------------------------------------------------------------------------ */
@@ -55,7 +55,7 @@ static enum hp_err hash_modules(struct out *out)
     return HP_OK;
 }
 
-/* The targets of a path as the profile has them: places, as addresses differ from run to run. */
+/* The targets of a path as in the profile: by place, as addresses differ between runs. */
 static uint64_t hash_targets(const struct out *out, const struct hp_path *path,
                              const uint64_t *targets)
 {
@@ -144,7 +144,7 @@ static int by_id(const void *a, const void *b)
     return x->thread->id < y->thread->id ? -1 : x->thread->id > y->thread->id;
 }
 
-/* In the order in which they were made, whichever was heard of first. */
+/* In order of creation, whatever the order in which they started. */
 static enum hp_err add_threads(struct out *out)
 {
     size_t n = hp_paths_threads(out->profiler);
@@ -176,7 +176,8 @@ static int heavier_first(const void *a, const void *b)
     return x->path < y->path ? -1 : x->path > y->path;
 }
 
-/* Where a call along a path goes: the callee is no step of it, but its reader wants to know. */
+/* Adds where a call on a path goes: the callee is not a step of the path, but useful to its
+ * reader. */
 static enum hp_err add_call_edge(struct out *out, uint32_t id)
 {
     const struct hp_block *block = hp_code_block(out->result->code, id);
@@ -285,7 +286,7 @@ static uint64_t thousandths(double percent)
     return percent <= 0 ? 0 : (uint64_t)(percent * 1000 + 0.5);
 }
 
-/* How much of the complete profile the table has, and the best one of that size could have. */
+/* The table's overlap with the complete profile, and that of the best table of its size. */
 static enum hp_err add_overlap(struct out *out, const char *part, size_t entries,
                                const struct hp_path_count *table, size_t n)
 {
@@ -296,7 +297,7 @@ static enum hp_err add_overlap(struct out *out, const char *part, size_t entries
     return hp_profile_add_stat(out->profile, part, "best", HP_STAT_SHARE, thousandths(best));
 }
 
-/* What the table had in the end, with the steps of these paths. */
+/* The final contents of the table, with the steps of these paths. */
 static enum hp_err add_table_paths(struct out *out, const char *name,
                                    const struct hp_path_count *table, size_t n)
 {
@@ -378,7 +379,8 @@ static enum hp_err add_table(struct out *out, size_t i)
 
 /* --- All together ----------------------------------------------------------------------------- */
 
-/* Code without symbols has the functions that are called; nobody may have looked at calls yet. */
+/* In code without symbols, functions are those that are called; calls may not have been examined
+ * yet. */
 static void find_functions(struct out *out)
 {
     const struct hp_code *code = out->result->code;

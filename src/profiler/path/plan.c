@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define NOWHERE        UINT64_MAX
-#define MAX_LENGTH     32 /* outcomes in a segment: a shift by them is always possible */
+#define MAX_LENGTH     32 /* outcomes in a segment: a shift by this many is always defined */
 #define SEGMENT_BYTES  sizeof(struct hp_path_segment)
 #define FIRST_SEGMENTS 1024
 
@@ -39,7 +39,7 @@ static bool is_computed(uint8_t flow)
     return flow == HP_FLOW_JUMP_IND || flow == HP_FLOW_CALL_IND || flow == HP_FLOW_RETURN;
 }
 
-/* The act of a class that an extension may keep from being done. */
+/* The act of a class, which an extension may suppress. */
 static enum hp_path_act extended(const struct hp_ppcr *ppcr, enum hp_class class,
                                  enum hp_path_act act)
 {
@@ -78,8 +78,8 @@ static struct action action_of_class(const struct hp_path_plan *plan, enum hp_cl
     return act == HP_ACT_SLOW ? slow : (struct action){act, (ops & HP_PATH_UPDATE) != 0};
 }
 
-/* A transfer whose target, where it is computed, is not known: the one behind it is the least
- * likely. */
+/* The action of a transfer. A computed target is unknown; the next address is the least likely
+ * one. */
 static struct action action_of(const struct hp_path_plan *plan, const struct hp_block *block,
                                bool taken)
 {
@@ -107,7 +107,7 @@ static struct action action_of(const struct hp_path_plan *plan, const struct hp_
 
 /* --- Segments --------------------------------------------------------------------------------- */
 
-/* Adds a block with its transfer, which does no more than be added. */
+/* Appends a block whose transfer only adds its outcome and instructions. */
 static void extend(struct hp_path_segment *segment, const struct hp_block *block, bool taken,
                    bool add)
 {
@@ -147,7 +147,7 @@ static void close_last(const struct hp_path_plan *plan, const struct hp_code *co
     segment->add = add;
     segment->act[0] = (uint8_t)(fell.add == add ? fell.act : HP_ACT_SLOW);
     segment->act[1] = (uint8_t)taken.act;
-    /* A computed call of what is behind it is no call: it must not be missed. */
+    /* A computed call to the next instruction is not a call: it must be detected. */
     bool watch_behind = is_computed(block->flow) && !plan->ppcr.by_address;
     segment->fall = falls || watch_behind ? block->end : NOWHERE;
     segment->place = taken.act == HP_ACT_ADDRESS ? block->last : block->end;
@@ -173,7 +173,7 @@ static enum hp_err reserve(struct hp_path_segment **array, size_t *cap, size_t n
     return HP_OK;
 }
 
-/* Puts a segment that is ready where it belongs, and begins the next. */
+/* Stores a finished segment, and starts the next. */
 static void keep(struct hp_path_plan *plan, struct hp_path_segment *segment, size_t unit,
                  bool is_first, bool is_last)
 {

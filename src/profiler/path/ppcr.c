@@ -52,7 +52,7 @@ static const struct hp_preset presets[] = {
 };
 #define N_PRESETS (sizeof presets / sizeof *presets)
 
-/* Of a text that begins with no preset: it has to say all classes. */
+/* For a text without a preset: it must set all classes. */
 #define UNSAID 0xff
 static const struct hp_ppcr unsaid = {{UNSAID, UNSAID, UNSAID, UNSAID, UNSAID}, DEFAULTS};
 
@@ -92,7 +92,7 @@ static void write_class(const struct hp_setting *setting, const void *config, ch
             at += (size_t)snprintf(text + at, size - at, "%s%s", at ? "+" : "", operations[i].name);
 }
 
-/* "loop:2"; "2" behind the name of a preset, which has said of what. */
+/* "loop:2"; just "2" after a preset that has an extension. */
 static enum hp_err read_extension(const struct hp_setting *setting, const char *text, void *config)
 {
     static const struct hp_setting number = {

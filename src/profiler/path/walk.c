@@ -12,10 +12,10 @@ struct hp_walk {
     struct hp_ppcr ppcr;
     struct hp_map64 by_module; /* module and start -> block */
     struct hp_map64 by_start;
-    uint32_t n_blocks; /* that are in these */
+    uint32_t n_blocks; /* blocks that are in the maps */
     struct hp_walk_step steps[HP_WALK_MAX];
     size_t n;
-    /* The path at hand. */
+    /* The current path. */
     uint64_t outcomes;
     uint32_t left; /* outcomes not used yet: the next is bit left - 1 */
     const uint64_t *targets;
@@ -86,16 +86,16 @@ static uint32_t find(const struct hp_walk *w, const struct hp_block *from, uint6
 
 /* --- One transfer ----------------------------------------------------------------------------- */
 
-/* What happens at the end of a block, as far as it is known. */
+/* What happens at the end of a block, as far as known. */
 struct turn {
     enum hp_step_how how;
     bool ends;     /* the path does */
-    uint64_t next; /* where it goes on, if it does */
+    uint64_t next; /* where it continues, if it does */
 };
 
 static const struct turn lost = {HP_STEP_END, true, 0};
 
-/* A way that a transfer can go: its class, and the operations there, changed by the extension. */
+/* One possible outcome of a transfer: its class and operations, changed by the extension. */
 struct way {
     enum hp_class class;
     uint8_t ops;
@@ -123,7 +123,7 @@ static enum hp_class jump_class(const struct hp_walk *w, const struct hp_block *
     return back && counts ? HP_CLASS_BACKWARD : HP_CLASS_FORWARD;
 }
 
-/* The class when the transfer at the end of a block is taken, or not. */
+/* The class of the transfer at the end of a block, taken or not. */
 static enum hp_class class_of(const struct hp_walk *w, const struct hp_block *block, bool taken)
 {
     switch (block->flow) {
@@ -136,7 +136,7 @@ static enum hp_class class_of(const struct hp_walk *w, const struct hp_block *bl
     }
 }
 
-/* Uses up an outcome; false when there is none. */
+/* Consumes an outcome; false: none left. */
 static bool next_outcome(struct hp_walk *w, bool *taken)
 {
     if (w->left == 0)
@@ -146,10 +146,10 @@ static bool next_outcome(struct hp_walk *w, bool *taken)
 }
 
 /*
- * Which way a transfer goes. One that is always taken has its outcome in the path or not. Of one
- * that may fall through it must be there whichever way it goes, else nobody can tell whose outcome
- * the next one is; but when it would end the path (a conditional return) it cannot have been taken
- * while there are outcomes left.
+ * Whether a transfer is taken. One that is always taken may or may not have an outcome in the path.
+ * One that may fall through must have an outcome both ways: otherwise it is unclear which transfer
+ * the next outcome belongs to. But one that would end the path (a conditional return) cannot have
+ * been taken while outcomes are left.
  */
 static bool choose(struct hp_walk *w, const struct hp_block *block, bool *taken)
 {
@@ -162,7 +162,7 @@ static bool choose(struct hp_walk *w, const struct hp_block *block, bool *taken)
     if (may_fall && !if_taken && if_not && ops & HP_PATH_POP)
         return w->left == 0 || (next_outcome(w, taken) && !*taken);
     if (!conditional && !if_taken)
-        return true; /* of Thumb code it is not known, but nearly all of it is taken */
+        return true; /* unknown for Thumb code, but nearly always taken */
     if (may_fall && if_taken != if_not)
         return false;
     if (may_fall || if_taken)
@@ -214,7 +214,8 @@ static struct turn follow(struct hp_walk *w, const struct hp_block *block)
     return (struct turn){HP_STEP_TAKEN, ends, block->target};
 }
 
-/* Forward paths: calls, returns and computed jumps go forward or backward like all others. */
+/* Forward paths: calls, returns and computed jumps go forward or backward like all other
+ * branches. */
 static struct turn follow_address(struct hp_walk *w, const struct hp_block *block)
 {
     bool taken, direct = block->target != 0;
@@ -230,7 +231,7 @@ static struct turn follow_address(struct hp_walk *w, const struct hp_block *bloc
     if (direct)
         return (struct turn){how, block->target <= block->last, block->target};
     if (w->targets_left ==
-        0) /* a target that is not in the path is that of the branch that ends it */
+        0) /* a target that is not in the path belongs to the branch that ends it */
         return (struct turn){how, true, 0};
     w->targets_left--;
     return (struct turn){how, false, *w->targets++};

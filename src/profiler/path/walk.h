@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * From a path back to its blocks: the code map is walked from the start block by the outcomes, with
+ * From a path back to its blocks: walks the code map from the start block along the outcomes, with
  * the same control register that found the path.
  *
- * What the register does not record cannot be followed: behind a transfer whose target or outcome
- * is neither in the code nor in the path the walk ends with HP_STEP_END. With the presets this
- * happens where a call through a pointer is followed by extended-call, and after conditional calls
- * (ARM), as only one of the two ways has an outcome in the path.
+ * What the register does not record cannot be followed: after a transfer whose target or outcome is
+ * neither in the code nor in the path the walk ends with HP_STEP_END. With the presets this happens
+ * when extended-call follows a call through a pointer, and after conditional calls (ARM), as only
+ * one of the two directions has an outcome in the path.
  */
 #ifndef HP_PROFILER_PATH_WALK_H
 #define HP_PROFILER_PATH_WALK_H
@@ -14,7 +14,7 @@
 #include "hotpath/path.h"
 #include "hotpath/profile.h"
 
-#define HP_WALK_MAX 4096 /* blocks of a path; what is longer ends there */
+#define HP_WALK_MAX 4096 /* blocks of a path; longer paths end there */
 
 struct hp_walk_step {
     uint32_t block;
@@ -23,13 +23,13 @@ struct hp_walk_step {
 
 struct hp_walk;
 
-/* For all paths found with `ppcr` in `code`; when that has grown, hp_walk_cover() comes before the
- * next path. Keeps `code`. Where code changed the blocks are those that came last. */
+/* For all paths found with `ppcr` in `code`; when the code map has grown, call hp_walk_cover()
+ * before the next path. Keeps `code`. Where code changed, the latest blocks are used. */
 enum hp_err hp_walk_new(const struct hp_code *code, const struct hp_ppcr *ppcr,
                         struct hp_walk **walk);
 void hp_walk_free(struct hp_walk *walk);
 
-/* Takes in the blocks that are new. HP_ERR_NOMEM: not all of them. */
+/* Adds the new blocks. HP_ERR_NOMEM: not all of them. */
 enum hp_err hp_walk_cover(struct hp_walk *walk);
 
 /*
@@ -40,7 +40,7 @@ enum hp_err hp_walk_cover(struct hp_walk *walk);
 size_t hp_walk_path(struct hp_walk *walk, const struct hp_path *path, const uint64_t *targets,
                     const struct hp_walk_step **steps);
 
-/* The block that starts at an address, the last one where there were several; HP_NO_ID: none. */
+/* The block that starts at an address, the latest if there were several; HP_NO_ID: none. */
 uint32_t hp_walk_block_at(const struct hp_walk *walk, uint64_t address);
 
 #endif
