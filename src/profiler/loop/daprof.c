@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * DAProf's profiler controller: figure 2 of the paper, and docs/loops.md. The lines that are named
- * here are those of the figure.
+ * DAProf's profiler controller: figure 2 of the paper, and docs/loops.md. Line numbers are those of
+ * the figure.
  *
- * Two things are kept in another way than in the figure, with the same result. The in-loop flags
- * are a list (`live`) of the executions that go on, because there are few. Freshness is the time
- * since it was at its maximum, because otherwise it is decremented everywhere by each execution
- * that begins.
+ * Two things are represented differently from the figure, with the same result. The in-loop flags
+ * are a list (`live`) of the current executions, as these are few. Freshness is the time since it
+ * was at its maximum, because otherwise each new execution would decrement it in every entry.
  *
- * With `calls` the depth of calls comes with each branch, and the least depth since the one before:
- * so it is known which activations are over. The list is a stack then: what is pushed is as deep as
- * anything in it, or deeper.
+ * With `calls` each branch comes with the call depth, and the lowest depth since the branch before,
+ * which shows which activations are over. The list is then a stack: what is pushed is at least as
+ * deep as anything in it.
  */
 #include "profiler/loop/model.h"
 
@@ -31,9 +30,9 @@ static uint64_t total_iterations(const struct hp_loop_model *m, const struct hp_
     return m->config.exact_average ? slot->average : slot->average * slot->executions;
 }
 
-/* The slot to be replaced: an empty one; else, of those that are not fresh, the first with the
- * fewest iterations. Half of them at least are not: executions begin one at a time, so at most
- * `freshness` slots are fresh in the whole cache. */
+/* The slot to replace: an empty one; else, of those that are not fresh, the first with the fewest
+ * iterations. At least half are not fresh: executions begin one at a time, so at most `freshness`
+ * slots of the whole cache are fresh. */
 static uint32_t find_replacement(const struct hp_loop_model *m, uint64_t address)
 {
     uint32_t first = hp_loop_set(m, address), best = HP_NO_ID;
@@ -79,7 +78,7 @@ static void remove_live(struct hp_loop_task *task, size_t i)
     task->n_live--;
 }
 
-/* An execution is over; if another of its loop is put aside, that goes on. */
+/* Ends an execution; if recursion saved another one of its loop, that one continues. */
 static void leave(struct hp_loop_model *m, struct hp_loop_task *task, size_t i)
 {
     uint32_t slot = task->live[i].slot;
@@ -92,7 +91,7 @@ static void leave(struct hp_loop_model *m, struct hp_loop_task *task, size_t i)
     remove_live(task, i);
 }
 
-/* Forgets what goes on in a slot. */
+/* Drops the executions of a slot. */
 static void drop_slot(struct hp_loop_task *task, uint32_t slot)
 {
     size_t n = 0, kept = 0;
@@ -106,7 +105,7 @@ static void drop_slot(struct hp_loop_task *task, uint32_t slot)
     task->aside -= n > 1 ? n - 1 : 0;
 }
 
-/* Whether the branch is outside of the loop: line 23 and 24. */
+/* Whether the branch is outside the loop: lines 23 and 24. */
 ALWAYS_INLINE bool is_outside(const struct hp_loop_live *live, uint64_t address)
 {
     return address > live->address || address < live->target;
@@ -145,7 +144,7 @@ ALWAYS_INLINE void begin(struct hp_loop_model *m, struct hp_loop_task *task, uin
         halve(m);
 }
 
-/* The same loop in another activation of its function: what goes on is put aside. */
+/* The same loop in another activation of its function: saves the current execution. */
 static __attribute__((noinline)) void recurse(struct hp_loop_model *m, struct hp_loop_task *task,
                                               size_t outer, int32_t depth)
 {
@@ -172,7 +171,7 @@ ALWAYS_INLINE void count(struct hp_loop_model *m, struct hp_loop_live *live, uin
 
 /* --- Branches --------------------------------------------------------------------------------- */
 
-/* One that went through the FIFO, at a depth; `low` is the least since the one before. */
+/* A branch that went through the FIFO, at a depth; `low` is the lowest since the branch before. */
 ALWAYS_INLINE void branch(struct hp_loop_model *m, struct hp_loop_task *task,
                           const struct hp_sbb *sbb, uint32_t index, uint64_t times, int32_t depth,
                           int32_t low, const bool calls)
@@ -205,7 +204,7 @@ ALWAYS_INLINE void branch(struct hp_loop_model *m, struct hp_loop_task *task,
     }
 }
 
-/* The depth as an entry can hold it. */
+/* The depth, limited to what an entry can hold. */
 ALWAYS_INLINE int32_t held(const struct hp_loop_model *m, int64_t depth)
 {
     return (int32_t)(depth < m->depth_max ? depth : m->depth_max);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The frequent loop detection profiler (Gordon-Ross, Vahid, 2005), as the paper of DAProf has it: a
- * cache of counters of short backward branches. What is not in it takes the place of the smallest;
- * when one reaches its maximum all are halved.
+ * The frequent loop detection profiler (Gordon-Ross, Vahid, 2005), as described in the paper of
+ * DAProf: a cache of counters of short backward branches. A miss replaces the smallest; when a
+ * counter reaches its maximum all are halved.
  */
 #include "profiler/loop/model.h"
 

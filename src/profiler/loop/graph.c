@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENDS_TRIED     64 /* chains of other code with its end that a new block is compared with */
+#define ENDS_TRIED     64 /* chains of other code with its end, compared with a new block */
 #define ENDS_LOOKED_AT 8192
-#define LATE_SHARE     8 /* part of a function's edges that is new before its loops are computed */
+#define LATE_SHARE     8 /* late loops are computed when this part of the edges is new */
 
 enum hp_err hp_loop_graph_init(struct hp_loop_graph *graph, struct hp_code *code,
                                struct hp_functions *functions)
@@ -94,13 +94,13 @@ void hp_loop_graph_settle(struct hp_loop_graph *g)
         }
 }
 
-/* Whether nothing follows from it yet but its chain. */
+/* Whether its chain is all that follows from it yet. */
 static bool is_bare(const struct hp_loop_node *node)
 {
     return node->out == 0 && node->inner == HP_NO_ID;
 }
 
-/* A root reaches this node. Where that is not known of much more, its loops have to be computed. */
+/* A root reaches this node. The loops must be computed unless only its chain follows from it. */
 static void adopt(struct hp_loop_graph *g, uint32_t id)
 {
     for (; id != HP_NO_ID && g->nodes[id].function != HP_NO_ID && g->nodes[id].orphan;
@@ -114,9 +114,9 @@ static void adopt(struct hp_loop_graph *g, uint32_t id)
 }
 
 /*
- * Notes that there is an edge from node `a` to node `b`, both of one function, and whether that may
- * change its loops. It does not when every loop that it leads into is entered by its header anyway,
- * and it leads forward, or back to the header, in the loop that both are in.
+ * Records an edge from node `a` to node `b`, both of one function, and marks the function dirty if
+ * the edge may change its loops. It does not when every loop that it enters is entered at its
+ * header anyway, and in the loop that contains both nodes it goes forward, or back to the header.
  */
 static void connect(struct hp_loop_graph *g, uint32_t a, uint32_t b)
 {
@@ -146,7 +146,7 @@ static void take_root(struct hp_loop_graph *g, uint32_t id)
     adopt(g, id);
 }
 
-/* The chain of `a` goes on with its next node. */
+/* Connects `a` to the next node of its chain. */
 static void link(struct hp_loop_graph *g, uint32_t a)
 {
     uint32_t b = g->nodes[a].next;
@@ -158,11 +158,11 @@ static void link(struct hp_loop_graph *g, uint32_t a)
         return;
     }
     if (g->nodes[b].n_normal++ == 0 && g->nodes[b].thrown)
-        make_dirty(g, g->nodes[b].function); /* exceptional ones are left out now */
+        make_dirty(g, g->nodes[b].function); /* exceptional edges are ignored now */
     connect(g, a, b);
 }
 
-/* It does not any more. */
+/* Undoes link(). */
 static void unlink_next(struct hp_loop_graph *g, uint32_t a)
 {
     uint32_t b = g->nodes[a].next;
@@ -191,7 +191,7 @@ static uint32_t function_index(struct hp_loop_graph *g, uint32_t id)
     return index;
 }
 
-/* Chains that end with the node, if any do, are left from its position. */
+/* Chains that end with the node, if any, are left at its position. */
 static void set_exits(struct hp_loop_graph *g, uint32_t id)
 {
     uint64_t position = hp_loop_position(&g->nodes[id]);
@@ -239,7 +239,7 @@ void hp_loop_graph_run(struct hp_loop_graph *g, uint32_t block, uint32_t running
 
 /* --- Chains ----------------------------------------------------------------------------------- */
 
-/* Whether block `a` contains block `b`, which ends where it does. */
+/* Whether block `a` contains block `b`, which has the same end. */
 static bool contains(struct hp_loop_graph *g, uint32_t a, uint32_t b)
 {
     const struct hp_block *x = hp_code_block(g->code, a), *y = hp_code_block(g->code, b);
@@ -252,7 +252,7 @@ static bool contains(struct hp_loop_graph *g, uint32_t a, uint32_t b)
         g->out_of_memory = true;
         return false;
     }
-    /* The same code from there on has as many instructions. */
+    /* Identical code from there on has as many instructions. */
     return insns[hp_code_block(g->code, a)->insns - hp_code_block(g->code, b)->insns].address ==
            hp_code_block(g->code, b)->start;
 }
@@ -262,7 +262,7 @@ static uint64_t start_of(const struct hp_loop_graph *g, uint32_t block)
     return hp_code_block(g->code, block)->start;
 }
 
-/* The chain of `a` now goes on with `b`, which it did with what follows `b`, if with anything. */
+/* Inserts `b` after `a` in the chain of `a`. */
 static void relink(struct hp_loop_graph *g, uint32_t a, uint32_t b)
 {
     struct hp_loop_node *node = &g->nodes[a], *next = &g->nodes[b];
@@ -284,7 +284,7 @@ static void join_rings(struct hp_loop_graph *g, uint32_t a, uint32_t b)
     g->nodes[b].peer = peer;
 }
 
-/* Block `b`, new, is in all chains that ended with `last`, and ends them. */
+/* The new block `b` is in all chains that ended with `last`, and ends them. */
 static void add_last(struct hp_loop_graph *g, uint32_t last, uint32_t b)
 {
     relink(g, last, b);
@@ -296,7 +296,7 @@ static void add_last(struct hp_loop_graph *g, uint32_t last, uint32_t b)
     join_rings(g, last, b);
 }
 
-/* Block `b`, new, has a chain that ends with `last`. */
+/* The new block `b` has a chain that ends with `last`. */
 static void add_before(struct hp_loop_graph *g, uint32_t last, uint32_t b)
 {
     uint64_t start = start_of(g, b);
@@ -312,7 +312,7 @@ static void add_before(struct hp_loop_graph *g, uint32_t last, uint32_t b)
     join_rings(g, last, b);
 }
 
-/* The links of a node that was found to have been run. */
+/* The links of a node that turns out to have been run. */
 static void link_found(struct hp_loop_graph *g, uint32_t b)
 {
     for (uint32_t i = g->nodes[b].peer; i != b; i = g->nodes[i].peer)
@@ -330,8 +330,8 @@ static bool same_end(const struct hp_block *a, const struct hp_block *b)
     return a->module == b->module && a->last == b->last && a->end == b->end;
 }
 
-/* Finds the chains that a new block belongs to: by their last nodes, because a block that has to do
- * with one of a chain has to do with its last. */
+/* Finds the chains that a new block belongs to, by their last nodes: a block that overlaps one node
+ * of a chain overlaps its last. */
 static void enter_chains(struct hp_loop_graph *g, uint32_t b)
 {
     const struct hp_block *block = hp_code_block(g->code, b);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * The graphs of functions as they are found while a program runs, and their loops (docs/loops.md,
- * rules 1 to 5).
+ * The graphs of functions, built while a program runs, and their loops (docs/loops.md, rules 1 to
+ * 5).
  *
- * Nodes are the blocks of the code map, by id. Whoever watches the program says what was run
- * (hp_loop_graph_run()), what came after what in one activation (hp_loop_graph_edge()) and where
- * activations begin (hp_loop_graph_root()); after hp_loop_graph_update() the loops are right. No
- * call does anything when it is repeated. For all threads together.
+ * Nodes are the blocks of the code map, by id. The observer of the program reports what was run
+ * (hp_loop_graph_run()), which block followed which in one activation (hp_loop_graph_edge()) and
+ * where activations begin (hp_loop_graph_root()); after hp_loop_graph_update() the loops are right.
+ * All calls are idempotent. For all threads together.
  *
  * The nodes of a function have positions such that each loop is an interval of them, and edges that
- * close no loop go forward. So most new edges are seen to change nothing; else the function's loops
- * are computed anew. After HP_LOOP_WORK_MAX steps of such work for one function, that is done only
- * when its edges have become an eighth more; the loops are `late` then, until
- * hp_loop_graph_settle().
+ * close no loop go forward. So most new edges obviously change nothing; otherwise the function's
+ * loops are recomputed. After HP_LOOP_WORK_MAX steps of such work for one function, that happens
+ * only when its edges have grown by an eighth; until then, or until hp_loop_graph_settle(), the
+ * loops are `late`.
  */
 #ifndef HP_PROFILER_LOOP_GRAPH_H
 #define HP_PROFILER_LOOP_GRAPH_H
@@ -26,29 +26,28 @@
 #define HP_LOOP_WORK_MAX (1u << 28)
 
 struct hp_loop_node {
-    uint32_t function;  /* index into functions; HP_NO_ID: it was not run yet */
-    uint32_t next;      /* what its chain goes on with; HP_NO_ID: it is the last */
-    uint32_t last;      /* of its chain; itself when that is all */
+    uint32_t function;  /* index into functions; HP_NO_ID: not run yet */
+    uint32_t next;      /* the next node of its chain; HP_NO_ID: it is the last */
+    uint32_t last;      /* the last node of its chain; itself if alone */
     uint32_t peer;      /* a ring of blocks whose chains have the same last node */
-    uint32_t first;     /* when it was first run; of equals (one chain) the lower start was */
-    uint32_t slot;      /* where it is among its function's nodes */
+    uint32_t first;     /* when it was first run; of equals (one chain) the lower start was first */
+    uint32_t slot;      /* index in its function's nodes */
     uint32_t out;       /* edges from the block, as index + 1 */
-    uint32_t n_normal;  /* edges to it that are not exceptional, links of chains too */
-    uint32_t n_foreign; /* links of chains to it from other functions: they make it a root */
+    uint32_t n_normal;  /* edges to it that are not exceptional, including links of chains */
+    uint32_t n_foreign; /* links of chains to it from other functions, which make it a root */
     uint32_t position;  /* in its function */
     uint32_t inner;     /* the innermost loop it is in; HP_NO_ID: none */
     uint32_t named;     /* the loop that it names or has named, as id + 1 */
-    bool orphan;        /* no root reaches it but one that was made to */
+    bool orphan;        /* only an artificial root reaches it */
     bool thrown;        /* there are exceptional edges to it */
 };
 
-/* What it means that a block is run. `loop` and `more` 0: nothing. */
+/* What running a block means. `loop` and `more` 0: nothing. */
 struct hp_loop_arrival {
-    uint32_t
-        loop; /* the loop of which it is a header, as id + 1; HP_LOOP_UNSEEN: it was not run yet */
-    uint32_t more; /* the first header behind it in its chain, as id + 1 */
+    uint32_t loop; /* the loop whose header it is, as id + 1; HP_LOOP_UNSEEN: not run yet */
+    uint32_t more; /* the first header after it in its chain, as id + 1 */
     uint32_t via;  /* the node of the chain before that one */
-    uint32_t root; /* not 0: it was called, or come to from another function */
+    uint32_t root; /* not 0: it was called, or entered from another function */
 };
 #define HP_LOOP_UNSEEN UINT32_MAX
 
@@ -66,21 +65,21 @@ struct hp_loop {
     uint32_t low, high; /* positions of its nodes */
     uint64_t begin;     /* hp_loop_position() of the first of them */
     bool irreducible;
-    bool alive; /* it is one now */
+    bool alive; /* currently a loop */
 };
 
 struct hp_loop_function {
-    uint32_t id;     /* HP_NO_ID: not known */
-    uint32_t *nodes; /* that were run; slots */
+    uint32_t id;     /* HP_NO_ID: unknown */
+    uint32_t *nodes; /* those that were run; by slot */
     size_t n_nodes, cap_nodes;
-    uint32_t *loops; /* alive; outer ones before those in them */
+    uint32_t *loops; /* alive; outer ones before inner ones */
     size_t n_loops, cap_loops;
-    uint32_t n_made;  /* roots that were made */
+    uint32_t n_made;  /* artificial roots */
     uint32_t n_edges; /* when the loops were last computed, and since then */
     uint32_t n_since;
     uint64_t work;
-    bool dirty; /* listed to be computed */
-    bool late;  /* not everything is in its loops */
+    bool dirty; /* listed for recomputation */
+    bool late;  /* its loops are not up to date */
 };
 
 struct hp_loop_graph {
@@ -90,7 +89,7 @@ struct hp_loop_graph {
     struct hp_loop_arrival *arrivals;
     uint64_t *exits; /* by block: hp_loop_position() of the last node of its chain */
     size_t n_nodes, cap_nodes, cap_arrivals, cap_exits;
-    struct hp_map64 group_of; /* hash of an end -> the newest block that ends so */
+    struct hp_map64 group_of; /* hash of an end -> the newest block with it */
     uint32_t *group_next;     /* by block: an older one of the same hash */
     size_t cap_group_next;
     struct hp_map64 edge_of[2]; /* from << 32 | to; [1]: exceptional */
@@ -103,13 +102,12 @@ struct hp_loop_graph {
     size_t n_loops, cap_loops;
     uint32_t *dirty;
     size_t n_dirty, cap_dirty;
-    uint32_t *marked; /* blocks whose arrival has come to mean something, in this order, each once
-                         at least */
+    uint32_t *marked; /* blocks whose arrival now matters, in the order found, each at least once */
     size_t n_marked, cap_marked;
     uint32_t clock;          /* blocks first run */
     uint64_t version;        /* how often loops were computed */
     struct hp_nest *scratch; /* nest.c */
-    bool out_of_memory;      /* it is not right any more */
+    bool out_of_memory;      /* the graph is no longer right */
 };
 
 /* Keeps the pointers. */
@@ -117,38 +115,40 @@ enum hp_err hp_loop_graph_init(struct hp_loop_graph *graph, struct hp_code *code
                                struct hp_functions *functions);
 void hp_loop_graph_fini(struct hp_loop_graph *graph);
 
-/* Makes nodes of what is new in the code map; before anything is said of these blocks. */
+/* Adds nodes for new blocks of the code map; before anything is reported about these blocks. */
 void hp_loop_graph_cover(struct hp_loop_graph *graph);
 
 /* The block was run, `running` being the function (id) of the activation. */
 void hp_loop_graph_run(struct hp_loop_graph *graph, uint32_t block, uint32_t running);
 
-/* In one activation, `to` came after `from`; both were run. Of different functions, it is none. */
+/* In one activation, `to` followed `from`; both were run. Between different functions it is not an
+ * edge. */
 void hp_loop_graph_edge(struct hp_loop_graph *graph, uint32_t from, uint32_t to, bool exceptional);
 
-/* The block, which was run, was called, or come to from another function, other than by coming back
+/* The block, which was run, was called, or entered from another function, other than by returning
  * to a frame. */
 void hp_loop_graph_root(struct hp_loop_graph *graph, uint32_t block);
 
 /* Computes the loops that may have changed. */
 void hp_loop_graph_update(struct hp_loop_graph *graph);
 
-/* Computes what was put off, too. */
+/* Also computes what was postponed. */
 void hp_loop_graph_settle(struct hp_loop_graph *graph);
 
-/* Whether exceptional edges to the node are left out. */
+/* Whether exceptional edges to the node are ignored. */
 static inline bool hp_loop_graph_leaves_out(const struct hp_loop_graph *graph, uint32_t node)
 {
     return graph->nodes[node].n_normal > 0;
 }
 
-/* Where a node is among those of all functions. */
+/* The position of a node among those of all functions. */
 static inline uint64_t hp_loop_position(const struct hp_loop_node *node)
 {
     return (uint64_t)node->function << 32 | node->position;
 }
 
-/* Whether a loop has the node of that position. */
+/* Whether a loop contains the node at that position: its positions are an interval, so one unsigned
+ * comparison is enough. */
 static inline bool hp_loop_spans(const struct hp_loop *loop, uint64_t position)
 {
     return position - loop->begin < loop->high - loop->low;
@@ -165,7 +165,7 @@ uint32_t hp_loop_graph_own(const struct hp_loop_graph *graph, uint32_t node);
 
 /* --- nest.c / --------------------------------------------------------------------------------- */
 
-/* Computes the loops of a function; HP_ERR_NOMEM: they are as before. */
+/* Computes the loops of a function; HP_ERR_NOMEM: they are unchanged. */
 enum hp_err hp_loop_nest(struct hp_loop_graph *graph, uint32_t function);
 void hp_loop_nest_free(struct hp_nest *nest);
 

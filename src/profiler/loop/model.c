@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Loop models: making them, feeding them, reading them. */
+/* Loop models: creating, feeding and reading them. */
 #include "profiler/loop/model.h"
 
 #include "base/grow.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEAN_INSN_BYTES 4 /* where instructions differ in length */
+#define MEAN_INSN_BYTES 4 /* when instructions differ in length */
 
 /* --- Tasks ------------------------------------------------------------------------------------ */
 
@@ -28,8 +28,7 @@ static struct hp_loop_task *new_task(struct hp_loop_model *m)
     return task;
 }
 
-/* The thread comes back: what it was in the middle of in slots that other loops have now is lost.
- */
+/* The thread runs again: drops its executions in slots that other loops have now. */
 static void drop_replaced(const struct hp_loop_model *m, struct hp_loop_task *task)
 {
     size_t kept = 0;
@@ -46,7 +45,7 @@ static void drop_replaced(const struct hp_loop_model *m, struct hp_loop_task *ta
     }
 }
 
-/* The state of a thread; NULL without memory. */
+/* The state of a thread; NULL: out of memory. */
 static struct hp_loop_task *task_of(struct hp_loop_model *m, uint32_t thread)
 {
     if (!m->config.tasks)
@@ -119,7 +118,7 @@ void hp_loop_model_consume(struct hp_loop_model *model, uint32_t thread,
                            const struct hp_sbb_chunk *chunk)
 {
     if (model->ranges)
-        return; /* it is fed in another way */
+        return; /* it is fed by hp_loop_ranges_steps() */
     struct hp_loop_task *task = task_of(model, thread);
     if (task)
         model->ops->consume(model, task, chunk);
@@ -175,7 +174,7 @@ void hp_loop_model_take(struct hp_loop_model *model, uint32_t slot, const struct
 
 /* --- Reading ---------------------------------------------------------------------------------- */
 
-/* Iterations of executions that go on. */
+/* Iterations of executions that have not ended. */
 static uint64_t unfinished(const struct hp_loop_model *m, const struct hp_loop_slot *slot)
 {
     uint64_t sum = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Inside of the loop models: what all kinds have in common, and how they are fed.
+ * Inside the loop models: what all kinds have in common, and how they are fed.
  *
- * A model is fed with *chunks*: short backward branches of one thread as an array, with what lies
- * between them (instructions, for the FIFO; how deep calls went) worked out before. The depth is
- * counted from the beginning of the chunk, so a chunk is the same whatever state a model is in.
+ * A model is fed with *chunks*: an array of short backward branches of one thread, with what lies
+ * between them (instructions, for the FIFO; the depth of calls) computed beforehand. Depths are
+ * relative to the start of the chunk, so a chunk does not depend on the state of a model.
  */
 #ifndef HP_PROFILER_LOOP_MODEL_H
 #define HP_PROFILER_LOOP_MODEL_H
@@ -19,36 +19,37 @@
 /* A short backward branch of the code. */
 struct hp_sbb {
     uint64_t address, target;
-    uint32_t tag;    /* a small number for the address: that of the first with this address */
+    uint32_t tag;    /* a small number for the address: of the first branch with it */
     uint32_t offset; /* bytes */
     uint32_t block;  /* that it ends */
-    uint32_t next;   /* another with this address (code that changed); HP_NO_ID: none */
+    uint32_t next;   /* another one with this address (code that changed); HP_NO_ID: none */
 };
 
 /*
- * It was taken `times` in a row. `first` instructions lie between it and the event before, itself
- * included; `rest` between the others, all told, and these are either all equal or each at least as
- * many as any model takes for a branch. Between the others no depth was less or more than here.
+ * A branch taken `times` in a row. `first` instructions lie between it and the previous event,
+ * itself included; `rest` between the repetitions, in total. These are either all equal or each at
+ * least as many as any model needs for a branch. Between repetitions the depth was never lower or
+ * higher than here.
  */
 struct hp_sbb_event {
     uint32_t sbb; /* index */
     uint32_t times;
     uint32_t first, rest;
-    int32_t depth; /* at the branch, from the beginning of the chunk */
-    int32_t low;   /* the least since the event before */
+    int32_t depth; /* at the branch, from the start of the chunk */
+    int32_t low;   /* the lowest since the previous event */
 };
 
 struct hp_sbb_chunk {
     const struct hp_sbb *sbbs;
     const struct hp_sbb_event *events;
     size_t n;
-    uint64_t insns; /* behind the last event */
+    uint64_t insns; /* after the last event */
     int32_t depth;  /* at the end */
-    int32_t low;    /* the least since the last event */
+    int32_t low;    /* the lowest since the last event */
 };
 
-/* Whether a taken branch is a short backward one. The decoder says so, so it is a direct one;
- * neither call nor return. */
+/* Whether a taken branch is a short backward one: by its decoded flow a direct jump, neither call
+ * nor return. */
 static inline bool hp_sbb_is(uint8_t flow, uint64_t address, uint64_t target, uint32_t max_offset)
 {
     return (flow == HP_FLOW_JUMP || flow == HP_FLOW_COND) && target <= address &&
@@ -68,13 +69,13 @@ static inline int hp_sbb_depth(uint8_t flow, uint64_t target, uint64_t end)
 struct hp_loop_slot {
     uint64_t address, target;
     uint64_t executions; /* frequent: the frequency */
-    uint64_t average;    /* fixed point; exact: iterations of the executions that are over */
+    uint64_t average;    /* fixed point; exact: iterations of the finished executions */
     uint64_t stamp;      /* when freshness was at its maximum, in executions begun */
-    uint32_t tag, sbb;   /* of whom it is */
+    uint32_t tag, sbb;   /* of its branch */
     bool used;
 };
 
-/* An execution that goes on. */
+/* A current execution. */
 struct hp_loop_live {
     uint64_t address, target;
     uint64_t current;
@@ -82,15 +83,15 @@ struct hp_loop_live {
     int32_t depth;
 };
 
-/* What is kept for each thread; without `tasks` there is one. */
+/* The state of a thread; without `tasks` there is only one. */
 struct hp_loop_task {
-    struct hp_loop_live
-        *live; /* by ascending depth; of a slot only the last counts, those before are put aside */
+    struct hp_loop_live *live; /* by ascending depth; of a slot only the last counts, earlier ones
+                                  are saved by recursion */
     size_t n_live;
-    size_t aside;  /* of them */
-    int64_t depth; /* of calls, any beginning */
-    int64_t low;   /* the least since the last branch that went through the FIFO */
-    int64_t floor; /* the least ever */
+    size_t aside;  /* how many are saved */
+    int64_t depth; /* of calls, from an arbitrary origin */
+    int64_t low;   /* the lowest since the last branch that went through the FIFO */
+    int64_t floor; /* the lowest ever */
 };
 
 struct hp_loop_ops {
@@ -106,17 +107,17 @@ struct hp_loop_model {
     uint32_t set_mask;
     uint64_t execution_max, iteration_max;
     int64_t depth_max;
-    uint64_t backlog; /* instructions until the profiler is through with the FIFO */
+    uint64_t backlog; /* instructions until the profiler has emptied the FIFO */
     uint64_t begun;   /* executions */
     struct hp_loop_task **tasks;
     size_t n_tasks, cap_tasks;
     struct hp_map64 task_of;   /* thread -> task */
-    struct hp_loop_task *task; /* the last */
+    struct hp_loop_task *task; /* the latest */
     bool out_of_memory;
-    /* Where a tag is in the cache, HP_NO_ID nowhere; NULL: it is to be looked for. */
+    /* The slot of a tag, HP_NO_ID: none; NULL: it must be searched for. */
     uint32_t *slot_of;
     size_t cap_slot_of;
-    struct hp_loop_ranges *ranges; /* HP_LOOP_RANGES: all of it; see ranges.h */
+    struct hp_loop_ranges *ranges; /* HP_LOOP_RANGES: the whole model; see ranges.h */
 };
 
 extern const struct hp_loop_ops hp_loop_daprof, hp_loop_frequent;
@@ -127,22 +128,21 @@ extern const struct hp_model hp_loop_daprof_model, hp_loop_frequent_model, hp_lo
 /* HP_ERR_INVALID. */
 enum hp_err hp_loop_config_check(const struct hp_loop_config *config);
 
-/* Puts the widths of an architecture where there are none. */
+/* Fills in the widths of an architecture where they are unset. */
 void hp_loop_config_widths(struct hp_loop_config *config, enum hp_arch arch);
 
-/* Feeds it with a chunk of a thread. */
+/* Feeds the model a chunk of a thread. */
 void hp_loop_model_consume(struct hp_loop_model *model, uint32_t thread,
                            const struct hp_sbb_chunk *chunk);
 
-/* There are tags up to `n`; a model that was told so is never fed by hp_loop_model_branch().
- * HP_ERR_NOMEM. */
+/* Tags are below `n`. After this the model is never fed by hp_loop_model_branch(). HP_ERR_NOMEM. */
 enum hp_err hp_loop_model_tags(struct hp_loop_model *model, size_t n);
 
-/* The slot as users see it. */
+/* The slot as reported to users. */
 struct hp_loop_entry hp_loop_model_entry(const struct hp_loop_model *model,
                                          const struct hp_loop_slot *slot);
 
-/* Makes the slot that of another branch. */
+/* Gives the slot to another branch. */
 void hp_loop_model_take(struct hp_loop_model *model, uint32_t slot, const struct hp_sbb *sbb,
                         uint32_t index);
 
@@ -155,7 +155,7 @@ static inline uint32_t hp_loop_set(const struct hp_loop_model *m, uint64_t addre
     return (uint32_t)(index & m->set_mask) * m->config.ways;
 }
 
-/* HP_NO_ID: it is in none. */
+/* HP_NO_ID: in no slot. */
 static inline uint32_t hp_loop_find(const struct hp_loop_model *m, const struct hp_sbb *sbb)
 {
     if (m->slot_of)
@@ -169,8 +169,8 @@ static inline uint32_t hp_loop_find(const struct hp_loop_model *m, const struct 
 
 /*
  * The FIFO: how many of the event's branches go through. `backlog` is the time until the profiler
- * is through with all it has; what waits, without the one that is worked on, is in the FIFO. So an
- * arrival finds it full when more than its entries' worth of time is left.
+ * has processed all it has; what waits, except the one in progress, is in the FIFO. So an arrival
+ * finds it full when more time is left than its entries take.
  */
 static inline uint32_t hp_loop_fifo(struct hp_loop_model *m, const struct hp_sbb_event *e)
 {
@@ -182,7 +182,7 @@ static inline uint32_t hp_loop_fifo(struct hp_loop_model *m, const struct hp_sbb
         through = 1;
     }
     if (others && e->rest >= others * service) {
-        /* None of them comes too soon, so none is lost, and the backlog only shrinks. */
+        /* None comes too soon, so none is lost, and the backlog only shrinks. */
         uint64_t work = backlog + others * service;
         backlog = work > e->rest + service ? work - e->rest : service;
         through += others;

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#define MAX_FRESHNESS 7 /* where it is not said */
+#define MAX_FRESHNESS 7 /* if unspecified */
 
 static const struct hp_model *const models[] = {
     [HP_LOOP_DAPROF] = &hp_loop_daprof_model,
@@ -87,8 +87,7 @@ enum hp_err hp_loop_config_check(const struct hp_loop_config *config)
 
 /* --- Writing ---------------------------------------------------------------------------------- */
 
-/* A preset as it is where the configuration leaves it as it is: ways and freshness follow others.
- */
+/* A preset, completed where it leaves values open: ways and freshness follow other settings. */
 static struct hp_loop_config preset_for(const struct hp_preset *preset,
                                         const struct hp_loop_config *config)
 {
@@ -131,7 +130,7 @@ void hp_loop_config_widths(struct hp_loop_config *config, enum hp_arch arch)
     config->insn_bytes = config->insn_bytes ? config->insn_bytes : bytes;
 }
 
-/* Bits that hold the numbers up to `max`. */
+/* The bits needed for numbers up to `max`. */
 static uint32_t bits_for(uint64_t max)
 {
     uint32_t bits = 0;
@@ -160,7 +159,7 @@ uint64_t hp_loop_config_bits(const struct hp_loop_config *config)
         entry += c.depth_bits;
         waiting += 2 * c.depth_bits;
         aside = c.contexts * (uint64_t)(bits_for(c.entries - 1) + current + c.depth_bits);
-        aside += 2 * 32; /* the depth, and the least since the last branch */
+        aside += 2 * 32; /* the depth, and the lowest since the last branch */
     }
     return c.entries * entry + c.fifo * waiting + aside;
 }

@@ -22,7 +22,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     return HP_OK;
 }
 
-/* The code map may have grown. */
+/* Covers new units of the code map. */
 static enum hp_err cover(struct hp_loop_models *p)
 {
     if (p->finder.n_units < hp_code_n_units(p->code))
@@ -81,8 +81,8 @@ static void take_batch(void *state, const struct hp_batch *batch)
     run_steps(thread, steps, batch->n);
 }
 
-/* A signal handler runs as if it were called from where the program was; it returns like any
- * function, to what makes the signal return. Hardware does not know of anything else. */
+/* A signal handler runs as if called from the interrupted place. It returns like any function, to
+ * the code that makes the signal return. Hardware sees nothing else. */
 static void take_event(void *state, const struct hp_event *event)
 {
     struct hp_loop_thread *thread = state;

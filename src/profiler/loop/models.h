@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The profiler of loop models: any number of them on the short backward branches of all threads, as
- * one piece of hardware each (with `tasks`: one state a thread). finish() adds what they know as
- * struct hp_pmodel_loop, what they did and their size as stats ("loops MODEL").
+ * The profiler of loop models: any number of them on the short backward branches of all threads,
+ * each as one piece of hardware (with `tasks`: one state per thread). finish() adds their loops as
+ * struct hp_pmodel_loop, and their statistics and size as stats ("loops MODEL").
  */
 #ifndef HP_PROFILER_LOOP_MODELS_H
 #define HP_PROFILER_LOOP_MODELS_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The profiler of loop models, for its parts. */
+/* The profiler of loop models, for its own files. */
 #ifndef HP_PROFILER_LOOP_MODELS_IMPL_H
 #define HP_PROFILER_LOOP_MODELS_IMPL_H
 
@@ -24,7 +24,7 @@ struct hp_loop_models {
     struct hp_loop_thread **threads;
     size_t n_threads, cap_threads;
     struct hp_sbb_finder finder;
-    size_t n_tags; /* that the models know of */
+    size_t n_tags; /* known to the models */
     bool out_of_memory;
     struct hp_step steps[HP_STEPS_MAX + 1]; /* of a batch */
 };

@@ -26,7 +26,7 @@ static int compare_addresses(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The first block that starts at `address` or behind it. */
+/* The first block that starts at or after `address`. */
 static uint32_t first_block(const struct hp_sbb_places *places, uint64_t address)
 {
     return (uint32_t)HP_BISECT(i, 0, hp_code_n_blocks(places->code),
@@ -71,7 +71,7 @@ enum hp_err hp_sbb_places_insns(struct hp_sbb_places *places, const struct hp_sb
 
 /* --- Loops ------------------------------------------------------------------------------------ */
 
-/* The node that the branch ends: of the blocks that it ends, the shortest. */
+/* The node that the branch ends: the shortest of the blocks that it ends. */
 static uint32_t branch_node(const struct hp_sbb_places *places, const struct hp_sbb *sbb)
 {
     uint32_t module = hp_code_block(places->code, sbb->block)->module;
@@ -99,7 +99,7 @@ static uint32_t target_node(const struct hp_sbb_places *places, const struct hp_
     return HP_NO_ID;
 }
 
-/* Whether `inner` is `outer` or nested in it; parents come first, so this ends. */
+/* Whether `inner` is `outer` or nested in it; parents come first, so this terminates. */
 static bool is_in(const struct hp_profile *profile, uint32_t inner, uint32_t outer)
 {
     while (inner != outer && inner != HP_PROFILE_NONE) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What loop models know, as rows of the profile. */
+/* The loops of the models, as rows of the profile. */
 #include "profiler/loop/models_impl.h"
 
 #include "profiler/loop/models_places.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The loops of one function: strongly connected components, and in each of them, without the edges
- * to its headers, again.
+ * The loops of one function: strongly connected components, and, recursively, those of each
+ * component without the edges to its headers.
  *
- * A *region* is what components are looked for in: an interval of `order`, first the whole
- * function, then each loop. Tarjan's algorithm (without recursion: functions may have many thousand
- * nodes) gives the components of a region in reverse topological order, so they are put into it
- * from its end on. In the end a node's position is its place in `order`.
+ * A *region* is where components are searched: an interval of `order`, first the whole function,
+ * then each loop. Tarjan's algorithm (without recursion: functions may have many thousand nodes)
+ * yields the components of a region in reverse topological order, so the region is filled from its
+ * end. In the end a node's position is its index in `order`.
  */
 #include "profiler/loop/graph.h"
 
@@ -14,20 +14,20 @@
 
 #include <stdlib.h>
 
-/* Of a node, by slot. */
+/* A node, by slot. */
 struct item {
-    uint32_t succ;   /* first of its successors; that of the next item ends them */
+    uint32_t succ;   /* its first successor; that of the next item ends them */
     uint32_t place;  /* in `order` */
     uint32_t number; /* Tarjan's; 0: not visited */
     uint32_t low;
-    uint32_t edge;      /* the next successor to look at */
-    uint32_t component; /* in the region at hand: where it begins in `order` */
+    uint32_t edge;      /* the next successor to visit */
+    uint32_t component; /* in the current region: where it begins in `order` */
     uint32_t heads;     /* of a header: the loop */
     bool stacked;
     bool root;
-    bool reached; /* by a root */
+    bool reached; /* from a root */
     bool entered; /* from outside its component */
-    bool header;  /* of a loop: edges to it, in there, are back edges */
+    bool header;  /* of a loop: edges to it from inside are back edges */
 };
 
 struct region {
@@ -74,7 +74,7 @@ static enum hp_err add_succ(struct hp_nest *n, uint32_t to)
     return HP_OK;
 }
 
-/* What leaves a chain leaves its last node, whichever block of it was run. */
+/* A chain is left from its last node, whichever of its blocks was run. */
 static enum hp_err add_succs(struct hp_nest *n, uint32_t id)
 {
     const struct hp_loop_graph *g = n->graph;
@@ -155,7 +155,8 @@ static void sift_down(const struct hp_nest *n, uint32_t *heap, size_t count, siz
     }
 }
 
-/* What no root reaches: the first that was run becomes one, until there is none. */
+/* Of the nodes that no root reaches, the first that was run becomes a root, until all are
+ * reached. */
 static void make_roots(struct hp_nest *n)
 {
     size_t count = 0;
@@ -199,7 +200,7 @@ struct walk {
     const struct region *region;
     uint32_t number;
     size_t n_stack, n_path;
-    uint32_t end; /* of the part of `sorted` that is still to be filled */
+    uint32_t end; /* of the unfilled part of `sorted` */
 };
 
 static void visit(struct hp_nest *n, struct walk *w, uint32_t slot)
@@ -212,7 +213,7 @@ static void visit(struct hp_nest *n, struct walk *w, uint32_t slot)
     n->path[w->n_path++] = slot;
 }
 
-/* All that is reached from `slot` has been: it may be the first of a component. */
+/* Everything reachable from `slot` has been visited: it may be the first of a component. */
 static void leave(struct hp_nest *n, struct walk *w, uint32_t slot)
 {
     struct item *item = &n->items[slot];
@@ -256,7 +257,7 @@ static void walk_from(struct hp_nest *n, struct walk *w, uint32_t start)
     }
 }
 
-/* Puts the region into topological order, component by component. */
+/* Sorts the region topologically, component by component. */
 static void find_components(struct hp_nest *n, const struct region *region)
 {
     struct walk w = {.region = region, .end = region->high};
@@ -276,7 +277,7 @@ static void find_components(struct hp_nest *n, const struct region *region)
 
 /* --- Loops ------------------------------------------------------------------------------------ */
 
-/* The loop named by a node; a new one when it has not named any. */
+/* The loop named by a node; a new one if it has not named any. */
 static enum hp_err loop_of(struct hp_nest *n, uint32_t node, uint32_t *id)
 {
     struct hp_loop_graph *g = n->graph;
@@ -288,8 +289,8 @@ static enum hp_err loop_of(struct hp_nest *n, uint32_t node, uint32_t *id)
     return HP_OK;
 }
 
-/* Whether a component, from `low` on, is a loop: then which nodes of it are its headers, and which
- * of them names it. */
+/* Whether a component, `low` to `high` in `order`, is a loop. mark_headers() then finds its
+ * headers, and the one that names it. */
 static bool has_cycle(const struct hp_nest *n, const struct region *region, uint32_t low,
                       uint32_t high)
 {
@@ -327,7 +328,7 @@ static enum hp_err add_loop(struct hp_nest *n, const struct region *region, uint
     struct hp_loop_graph *g = n->graph;
     uint32_t n_headers, id, name = mark_headers(n, low, high, &n_headers);
     if (name == HP_NO_ID)
-        return HP_OK; /* cannot be: every node is reached from a root */
+        return HP_OK; /* impossible: every node is reached from a root */
     HP_TRY(loop_of(n, name, &id));
     HP_TRY(hp_grow(&n->function->loops, &n->function->cap_loops, n->function->n_loops + 1,
                    sizeof *n->function->loops));
@@ -383,7 +384,7 @@ static enum hp_err mark(struct hp_loop_graph *g, uint32_t block)
     return HP_OK;
 }
 
-/* What running a block means for the headers behind it in its chain. */
+/* What running a block means for the headers after it in its chain. */
 static enum hp_err look_ahead(struct hp_nest *n, uint32_t block)
 {
     struct hp_loop_graph *g = n->graph;
@@ -417,7 +418,7 @@ static enum hp_err set_arrivals(struct hp_nest *n)
         uint32_t last = g->nodes[node].last;
         if (last == node)
             g->exits[node] = hp_loop_position(&g->nodes[node]);
-        if (last == node || g->nodes[last].function != n->index) /* once a ring, if it can be */
+        if (last == node || g->nodes[last].function != n->index) /* once per ring, if possible */
             for (uint32_t peer = g->nodes[last].peer; peer != last; peer = g->nodes[peer].peer) {
                 g->exits[peer] = hp_loop_position(&g->nodes[last]);
                 HP_TRY(look_ahead(n, peer));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The model "ranges", run by run; ranges_steps.c takes whole units. docs/better.md says why it is
- * as it is.
+ * The model "ranges", run by run; ranges_steps.c takes whole units. docs/better.md explains the
+ * design.
  */
 #include "profiler/loop/ranges.h"
 
@@ -11,8 +11,8 @@
 #include <string.h>
 
 #define TRUST_MAX     15
-#define SURE          2  /* iterations that tell a loop from a way back into one */
-#define SECOND_CHANCE 64 /* one in so many: that what was shunned is a loop after all */
+#define SURE          2  /* iterations that distinguish a loop from a way back into one */
+#define SECOND_CHANCE 64 /* one in this many shunned branches is accepted as a loop after all */
 #define RANDOM_START  0x9e3779b9u
 
 /* --- Numbers ---------------------------------------------------------------------------------- */
@@ -30,7 +30,7 @@ static uint64_t value_of(const struct hp_ranges_float *number)
     return (uint64_t)number->mantissa << number->exponent;
 }
 
-/* Rounds up or down by chance, so that it is right on average. */
+/* Rounds up or down at random, so that it is right on average. */
 static void add(struct hp_loop_ranges *r, struct hp_ranges_float *number, uint64_t n, uint32_t bits)
 {
     const uint8_t most = (1u << HP_RANGES_EXPONENT) - 1;
@@ -56,7 +56,7 @@ static uint64_t bit(uint32_t slot)
     return UINT64_C(1) << slot;
 }
 
-/* Which loops are on in this activation: the last ones without calls. */
+/* The loops that are on in this activation: the last ones without calls. */
 static void find_frame(struct hp_loop_ranges *r)
 {
     size_t i = r->n_live;
@@ -75,7 +75,7 @@ static void flush_iterations(struct hp_loop_ranges *r, struct hp_ranges_live *li
     live->current = 0;
 }
 
-/* The instructions go to another slot from now on. */
+/* From now on instructions go to another slot. */
 static void charge(struct hp_loop_ranges *r, uint32_t slot)
 {
     if (slot == r->charged)
@@ -94,7 +94,7 @@ static uint32_t add_calls(const struct hp_loop_ranges *r, uint32_t calls, uint32
     return calls + more < most ? calls + more : most;
 }
 
-/* It is over; the frame is not up to date afterwards. */
+/* Ends a loop; the caller updates the frame. */
 static void end(struct hp_loop_ranges *r, size_t i)
 {
     struct hp_ranges_live *live = &r->live[i];
@@ -105,8 +105,8 @@ static void end(struct hp_loop_ranges *r, size_t i)
     r->n_live--;
 }
 
-/* Makes room: of this activation the first that does not have the address in its range; else the
- * first of all. */
+/* Makes room: ends the first loop of this activation whose range does not contain the address; else
+ * the first of all. */
 static void make_room(struct hp_loop_ranges *r, uint64_t address)
 {
     size_t victim = 0;
@@ -147,7 +147,7 @@ static void iterate(struct hp_loop_ranges *r, struct hp_ranges_live *live)
     }
 }
 
-/* The loop of this activation in that slot; NULL: it is not on. */
+/* The loop of this activation in this slot; NULL: not on. */
 static struct hp_ranges_live *find_live(struct hp_loop_ranges *r, uint32_t slot)
 {
     for (size_t i = r->n_live; i-- > r->frame_first;)
@@ -226,7 +226,7 @@ static void widen(struct hp_loop_ranges *r, struct hp_ranges_slot *slot, uint64_
     r->generation++;
 }
 
-/* It is no loop: it keeps its slot, so that it is known. */
+/* It is not a loop, but keeps its slot so that it is recognized. */
 static void shun(struct hp_loop_ranges *r, uint32_t slot)
 {
     charge(r, r->charged == slot ? HP_NO_ID : r->charged);
@@ -238,8 +238,8 @@ static void shun(struct hp_loop_ranges *r, uint32_t slot)
     r->generation++;
 }
 
-/* The slot for a new loop, after a contest with the one that has the fewest instructions; HP_NO_ID:
- * that one stays. */
+/* The slot for a new loop, after a random contest with the one with the fewest instructions;
+ * HP_NO_ID: that one stays. */
 static uint32_t choose_slot(struct hp_loop_ranges *r, uint64_t size)
 {
     uint64_t on = 0, fewest = UINT64_MAX;
@@ -270,7 +270,7 @@ static void add_loop(struct hp_loop_ranges *r, uint64_t low, uint64_t address)
     struct hp_ranges_slot *slot = &r->slots[i];
     charge(r, r->charged == i ? HP_NO_ID : r->charged);
     r->stats->replacements += slot->used;
-    /* It inherits the instructions: else the next loop would take the slot again at once. */
+    /* It inherits the instructions; otherwise the next loop would take the slot at once. */
     *slot = (struct hp_ranges_slot){
         .low = low, .high = address, .head = low, .instructions = slot->instructions, .used = true};
     if (r->jump_from < low && r->jump_to > low && r->jump_to <= address)
@@ -284,8 +284,8 @@ static uint32_t strength(const struct hp_ranges_live *live)
     return !live ? 0 : live->many ? HP_RANGES_CURRENT : live->current;
 }
 
-/* Whether the branch leads back into a loop that is on, from blocks that lie behind it. If there is
- * a loop at its target that does not go round as often, that is none. */
+/* Whether the branch goes back into a loop that is on, from blocks after it. If there is a loop at
+ * its target that iterates less often, that is not a loop. */
 static bool is_way_back(struct hp_loop_ranges *r, uint64_t address, uint64_t target, uint32_t there)
 {
     for (size_t i = r->n_live; i-- > r->frame_first;) {
@@ -307,7 +307,7 @@ static bool is_way_back(struct hp_loop_ranges *r, uint64_t address, uint64_t tar
     return false;
 }
 
-/* Whether the branch goes round in a loop that is on. */
+/* Whether the branch iterates a loop that is on. */
 static bool is_known(struct hp_loop_ranges *r, uint64_t address, uint64_t target)
 {
     for (size_t i = r->n_live; i-- > r->frame_first;) {
@@ -491,8 +491,8 @@ uint64_t hp_loop_ranges_bits(const struct hp_loop_config *c)
                        UINT64_C(3) * HP_RANGES_EXPONENT;
     uint64_t entry = address + 2 * offset + numbers + bits_for(TRUST_MAX) + 1; /* shunned */
     uint64_t on = bits_for(c->entries - 1) + bits_for(HP_RANGES_CURRENT) + c->depth_bits + 2;
-    /* What is charged and to whom, what is aside, the last branch forward (where to, and how far),
-     * random bits. */
+    /* The charged slot and its instructions, those kept aside, the last forward branch (its target
+     * and length), random bits. */
     uint64_t rest =
         HP_RANGES_INSNS + bits_for(c->entries) + HP_RANGES_ASIDE + address + offset + 32;
     return c->entries * entry + c->contexts * on + bits_for(c->contexts) + rest;

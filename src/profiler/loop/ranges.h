@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * The loop profiler "ranges": our own (docs/better.md). A loop is a range of addresses, from the
- * lowest target of its backward branches to the highest of these branches, and the place in it
- * where it is entered: its head.
+ * lowest target of its backward branches to the highest of these branches, and the place where it
+ * is entered: its head.
  *
  * It sees every retired run: the instructions from `start`, where control arrived, to the branch at
  * `address`. A loop is *on* from the first run that ends in its range until its activation returns,
- * or branches back to below the range; calls are counted, so what is called is another activation.
- * A run of the head when the loop is on is an iteration; the first one makes it an execution. What
- * is executed goes to the smallest loop that it is in.
+ * or branches back to below the range. Calls are counted: a callee is another activation. A run of
+ * the head while the loop is on is an iteration; the first one makes it an execution. Instructions
+ * count for the smallest loop that contains them.
  */
 #ifndef HP_PROFILER_LOOP_RANGES_H
 #define HP_PROFILER_LOOP_RANGES_H
@@ -17,12 +17,12 @@
 #include "hotpath/loop.h"
 
 #define HP_RANGES_MAX      64   /* entries */
-#define HP_RANGES_CURRENT  1023 /* iterations that one that is on counts by itself */
-#define HP_RANGES_INSNS    40   /* bits of what is charged at once */
-#define HP_RANGES_ASIDE    16   /* bits of what is aside */
+#define HP_RANGES_CURRENT  1023 /* iterations that a loop counts itself while it is on */
+#define HP_RANGES_INSNS    40   /* bits of the instructions charged at once */
+#define HP_RANGES_ASIDE    16   /* bits of the instructions kept aside */
 #define HP_RANGES_EXPONENT 5    /* bits */
 
-/* A number as mantissa and exponent; what is lost in adding to it is rounded by chance. */
+/* A number as mantissa and exponent; what addition loses is rounded at random. */
 struct hp_ranges_float {
     uint32_t mantissa;
     uint8_t exponent;
@@ -32,39 +32,38 @@ struct hp_ranges_slot {
     uint64_t low, high; /* first instruction, and the last that branches back to it */
     uint64_t head;
     struct hp_ranges_float executions, iterations, instructions;
-    uint8_t trust; /* how often more it was entered at its head than elsewhere, at most 15 */
+    uint8_t trust; /* how much more often it was entered at its head than elsewhere, at most 15 */
     bool used;
-    bool shunned; /* it was found to be no loop */
+    bool shunned; /* found not to be a loop */
 };
 
 /* A loop that is on. */
 struct hp_ranges_live {
     uint32_t slot;
-    uint32_t current; /* iterations that the slot does not have yet */
-    uint32_t calls;   /* that are going on, up to the next one's activation */
+    uint32_t current; /* iterations not yet in the slot */
+    uint32_t calls;   /* open ones, up to the next one's activation */
     bool counted;     /* as an execution */
     bool many;        /* it had HP_RANGES_CURRENT iterations */
 };
 
-/* What a unit of the code map does when nothing about it is new: see hp_loop_ranges_steps(). */
+/* What a unit of the code map does when nothing changes: see hp_loop_ranges_steps(). */
 struct hp_ranges_plan {
     uint64_t start;    /* of the unit */
-    uint64_t slots;    /* in whose ranges its runs end */
-    uint64_t lowest;   /* of the targets of branches back inside */
+    uint64_t slots;    /* whose ranges contain the ends of its runs */
+    uint64_t lowest;   /* of the targets of inner backward branches */
     uint64_t low;      /* where it may branch back to at its end */
     uint64_t fall;     /* where it falls through to at its end */
-    uint64_t from, to; /* last branch forward inside; to: 0 there is none */
+    uint64_t from, to; /* last inner forward branch; to: 0: none */
     uint64_t last;     /* the last branch */
     uint32_t generation;
     uint32_t insns;
-    uint16_t
-        home; /* the smallest of the slots, the same for all runs; HP_RANGES_MAX: there are none */
+    uint16_t home;  /* the smallest of the slots, the same for all runs; HP_RANGES_MAX: none */
     uint16_t heads; /* runs of its head */
-    uint16_t backs; /* branches back inside */
-    bool simple;    /* else only `generation` means anything */
+    uint16_t backs; /* inner backward branches */
+    bool simple;    /* else only `generation` is valid */
 };
 
-/* In which ranges a block ends. */
+/* The ranges that contain the end of a block. */
 struct hp_ranges_block {
     uint64_t slots;
     uint32_t generation;
@@ -78,12 +77,12 @@ struct hp_loop_ranges {
     size_t n_live;
     uint64_t frame;     /* slots that are on in this activation */
     uint64_t frame_low; /* the highest low of these */
-    size_t frame_first; /* the first of live[] in it */
-    uint32_t charged;   /* slot that `insns` belong to; HP_NO_ID: none */
-    uint64_t insns;     /* of it, that the slot does not have yet */
-    uint32_t aside;     /* instructions outside of all ranges, since the activation was in one */
-    uint64_t jump_from, jump_to; /* the last branch forward */
-    uint64_t next;               /* where the last branch went to */
+    size_t frame_first; /* the first of live[] in this activation */
+    uint32_t charged;   /* the slot that gets `insns`; HP_NO_ID: none */
+    uint64_t insns;     /* not yet in the slot */
+    uint32_t aside;     /* instructions outside all ranges, since the activation was in one */
+    uint64_t jump_from, jump_to; /* the last forward branch */
+    uint64_t next;               /* the target of the last branch */
     uint32_t random;
     uint32_t generation;          /* of ranges and heads */
     struct hp_ranges_plan *plans; /* of units */
@@ -103,26 +102,26 @@ void hp_loop_ranges_branch(struct hp_loop_ranges *ranges, const struct hp_branch
 /* An activation begins without a call: a signal handler's. */
 void hp_loop_ranges_call(struct hp_loop_ranges *ranges);
 
-/* The same for `n` steps, steps[n] not included; its inner runs are. HP_ERR_NOMEM. */
+/* The same for `n` steps: without steps[n], except its inner runs. HP_ERR_NOMEM. */
 enum hp_err hp_loop_ranges_steps(struct hp_loop_ranges *ranges, const struct hp_code *code,
                                  const struct hp_step *steps, size_t n);
 
-/* What it knows: at most `entries` of them; in no order. Loops with the same head are one. */
+/* The loops it knows: at most `entries`, unordered. Loops with the same head are one. */
 size_t hp_loop_ranges_entries(const struct hp_loop_ranges *ranges, struct hp_loop_entry *entries);
 
-/* Bits of it all. */
+/* Its total size in bits. */
 uint64_t hp_loop_ranges_bits(const struct hp_loop_config *config);
 
-/* For the part that takes steps: which slots have an address in their range; a run that ends in
- * these; where it went then, `depth` is 1 for a call, -1 for a return. */
+/* For ranges_steps.c: the slots whose range contains an address; a run that ends in these; the
+ * transfer after it, `depth` is 1 for a call, -1 for a return. */
 uint64_t hp_loop_ranges_find(const struct hp_loop_ranges *ranges, uint64_t address);
 void hp_loop_ranges_run(struct hp_loop_ranges *ranges, uint64_t slots, uint64_t start,
                         uint64_t address, uint32_t insns);
 void hp_loop_ranges_transfer(struct hp_loop_ranges *ranges, uint64_t address, uint64_t target,
                              uint8_t flow, int depth);
 
-/* The instructions of a slot in which nothing begins: those aside are its, too. HP_RANGES_MAX: they
- * are outside of all. */
+/* Charges instructions to a slot in which nothing begins, with those kept aside. HP_RANGES_MAX:
+ * they are outside all ranges. */
 void hp_loop_ranges_charge(struct hp_loop_ranges *ranges, uint32_t slot, uint32_t insns);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The model "ranges" by units. Mostly a unit's runs all end in the ranges of loops that are on, in
- * one smallest one, and leave everything as it is: then it adds instructions, and perhaps
- * iterations. That is worked out once, and again when a range has changed.
+ * The model "ranges" by units. Mostly all runs of a unit end in ranges of loops that are on, with
+ * the same smallest one, and change nothing: then the unit only adds instructions, and perhaps
+ * iterations. That is computed once, and again when a range has changed.
  */
 #include "profiler/loop/ranges.h"
 
@@ -42,8 +42,8 @@ static bool plan_run(const struct hp_loop_ranges *r, const struct hp_block *bloc
     return true;
 }
 
-/* Whether it goes back to the beginning of the loop that it is in, and to no place inside of
- * another that lies before it; nothing changes then. */
+/* Whether it goes back to the start of its loop without going into another loop before it; nothing
+ * changes then. */
 static bool is_back(const struct hp_loop_ranges *r, const struct hp_block *block, uint32_t home,
                     uint64_t target)
 {
@@ -69,7 +69,7 @@ static bool is_jump(uint8_t flow)
     return flow == HP_FLOW_JUMP || flow == HP_FLOW_COND || flow == HP_FLOW_JUMP_IND;
 }
 
-/* A transfer inside of the unit; false: the unit is not simple. */
+/* A transfer inside the unit; false: the unit is not simple. */
 static bool plan_transfer(const struct hp_loop_ranges *r, const struct hp_code *code,
                           const struct hp_block *block, uint64_t target,
                           struct hp_ranges_plan *plan)
@@ -115,7 +115,7 @@ static void plan_unit(const struct hp_loop_ranges *r, const struct hp_code *code
 
 /* --- Running ---------------------------------------------------------------------------------- */
 
-/* Block by block: `n` of them, the last one not followed by anything when `open`. */
+/* Runs `n` blocks one by one; with `open`, the successor of the last one is unknown. */
 static void run_blocks(struct hp_loop_ranges *r, const struct hp_code *code, const uint32_t *ids,
                        uint32_t n, uint64_t next, bool open)
 {
@@ -135,7 +135,7 @@ static void run_blocks(struct hp_loop_ranges *r, const struct hp_code *code, con
     }
 }
 
-/* All runs of the unit, if it is a simple one; false: nothing was done. */
+/* Runs the whole unit if it is simple; false: nothing was done. */
 static inline bool run_simple(struct hp_loop_ranges *r, const struct hp_ranges_plan *plan)
 {
     if (!plan->simple || plan->slots & ~r->frame || plan->lowest < r->frame_low)

@@ -8,7 +8,7 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define NOWHERE       UINT64_MAX
-#define AHEAD         8          /* units that are fetched ahead */
+#define AHEAD         8          /* units that are prefetched */
 #define ONE_BRANCH    (1u << 20) /* blocks and branches are counted in one number */
 
 _Static_assert((HP_STEPS_MAX + 1) * HP_RUN_MAX < ONE_BRANCH, "blocks of some steps fit");
@@ -99,7 +99,7 @@ static enum hp_err plan_unit(struct hp_sbb_finder *f, const struct hp_code *code
     if (hp_sbb_depth(last->flow, NOWHERE, last->end)) {
         unit.last = last->flow == HP_FLOW_RETURN ? -1 : 1;
         if (last->flow != HP_FLOW_RETURN)
-            unit.fall = last->end; /* a call of what is behind it is none */
+            unit.fall = last->end; /* a call to the next instruction is not a call */
     }
     f->units[f->n_units++] = unit;
     return HP_OK;
@@ -130,13 +130,13 @@ void hp_sbb_finder_fini(struct hp_sbb_finder *finder)
 
 /* --- Finding ---------------------------------------------------------------------------------- */
 
-/* Where the loop is: a variable whose address nobody takes. */
+/* The state of the main loop: a variable whose address is never taken. */
 struct state {
     struct hp_sbb_event *next; /* where the next event goes */
-    uint32_t sbb;              /* of the last one; HP_NO_ID: there is none */
+    uint32_t sbb;              /* of the last event; HP_NO_ID: none */
     uint32_t insns;            /* since then */
     uint32_t gap;              /* between the branches of the last event; 0: there is one */
-    int32_t depth, low;        /* now, and the least since then */
+    int32_t depth, low;        /* now, and the lowest since then */
 };
 
 /* A branch was taken. */
@@ -162,7 +162,7 @@ ALWAYS_INLINE void add(struct state *s, uint32_t sbb, uint32_t apart, const bool
     s->low = s->depth;
 }
 
-/* The branches inside of a unit; the depth is that at its start again afterwards. */
+/* The branches inside a unit; resets the depth to that at its start. */
 ALWAYS_INLINE void add_inner(const struct hp_sbb_finder *f, struct state *s,
                              const struct hp_sbb_unit *unit, const bool calls)
 {
@@ -221,7 +221,7 @@ ALWAYS_INLINE uint64_t find(struct hp_sbb_finder *f, const struct hp_step *step,
             s = (struct state){.next = hand_over(f, &seen, take, context), .sbb = HP_NO_ID};
         }
     }
-    /* Of the last unit only the transfers inside are known. */
+    /* For the last unit only the inner transfers are known. */
     if (following->n_inner)
         add_inner(f, &s, following, calls);
     int32_t low = s.depth + following->low;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * From the stream to short backward branches: what each unit of the code map has of them, worked
- * out once, for all models and threads. Of a unit only its last transfer is open; where it goes to
- * is where the next unit starts.
+ * From the stream to short backward branches: those of each unit of the code map, computed once for
+ * all models and threads. Only the last transfer of a unit is open; it goes to the start of the
+ * next unit.
  */
 #ifndef HP_PROFILER_LOOP_SBB_H
 #define HP_PROFILER_LOOP_SBB_H
@@ -10,23 +10,23 @@
 #include "hotpath/stream.h"
 #include "profiler/loop/model.h"
 
-/* What a unit does. Depths are counted from its start. */
+/* What a unit does. Depths are relative to its start. */
 struct hp_sbb_unit {
-    uint64_t start;  /* of its first block */
-    uint64_t back;   /* when it is left for here, that is a short backward branch */
-    uint64_t fall;   /* when it is left for here, no branch is taken */
-    uint32_t sbb;    /* which */
-    uint32_t insns;  /* behind the last branch inside */
-    uint32_t counts; /* blocks and branches: see hp_sbb_finder_steps() */
+    uint64_t start;                   /* of its first block */
+    uint64_t back;                    /* leaving it to here is a short backward branch */
+    uint64_t fall;                    /* leaving it to here takes no branch */
+    uint32_t sbb;                     /* that branch */
+    uint32_t insns;                   /* after the last inner branch */
+    uint32_t counts;                  /* blocks and branches: see hp_sbb_finder_steps() */
     uint32_t last_insns, last_counts; /* of the last block */
-    uint32_t inner;                   /* the first of the branches inside */
+    uint32_t inner;                   /* the first of the inner branches */
     uint8_t n_inner;
     int8_t depth; /* before its last transfer */
-    int8_t low;   /* the least behind the last branch inside */
-    int8_t last;  /* what the last transfer adds when it is taken */
+    int8_t low;   /* the lowest after the last inner branch */
+    int8_t last;  /* what the last transfer adds when taken */
 };
 
-/* A branch inside of a unit: as an event. */
+/* A branch inside a unit: as an event. */
 struct hp_sbb_inner {
     uint32_t sbb;
     uint32_t insns;
@@ -39,11 +39,11 @@ typedef void hp_sbb_take(void *context, const struct hp_sbb_chunk *chunk);
 
 struct hp_sbb_finder {
     uint32_t max_offset; /* of all models */
-    uint32_t apart;      /* branches at least as many instructions apart may be told together */
-    bool calls;          /* depths are wanted */
+    uint32_t apart;      /* branches at least this many instructions apart may be merged */
+    bool calls;          /* depths are needed */
     struct hp_sbb *sbbs;
     size_t n_sbbs, cap_sbbs;
-    struct hp_map64 by_address; /* the first */
+    struct hp_map64 by_address; /* the first with that address */
     struct hp_sbb_unit *units;
     size_t n_units, cap_units;
     struct hp_sbb_inner *inner;
@@ -56,16 +56,16 @@ void hp_sbb_finder_init(struct hp_sbb_finder *finder, uint32_t max_offset, uint3
                         bool calls);
 void hp_sbb_finder_fini(struct hp_sbb_finder *finder);
 
-/* Covers all units of the code map; there may be more branches afterwards. HP_ERR_NOMEM: what was
- * covered before stays. */
+/* Covers all units of the code map; may add branches. HP_ERR_NOMEM: the units covered before
+ * stay. */
 enum hp_err hp_sbb_finder_grow(struct hp_sbb_finder *finder, const struct hp_code *code);
 
 struct hp_sbb_counts {
     uint64_t blocks, branches;
 };
 
-/* Hands over what the steps have, in chunks; all units are covered. What was retired, as a batch
- * has it. */
+/* Delivers the events of the steps in chunks; all units must be covered. Returns what was retired,
+ * as for a batch. */
 struct hp_sbb_counts hp_sbb_finder_steps(struct hp_sbb_finder *finder, const struct hp_step *steps,
                                          size_t n, hp_sbb_take *take, void *context);
 

@@ -11,7 +11,7 @@ static enum hp_err grow_small(struct hp_trips *t, uint64_t n)
     size_t need = 4;
     while (need <= n)
         need *= 2;
-    /* Exactly a power of two, so that most loops, which have few different values, cost little. */
+    /* Exactly a power of two: most loops have few different values, and stay small. */
     uint64_t *small = calloc(need, sizeof *small);
     if (!small)
         return hp_fail_nomem();
@@ -113,7 +113,7 @@ enum hp_err hp_trips_merge(struct hp_trips *t, const struct hp_trips *other)
             HP_TRY(count_large(t, large->values[i], large->counts[i], SIZE_MAX));
             known[bucket_of(large->values[i])] += large->counts[i];
         }
-        /* those that were not counted one by one */
+        /* values that were not counted one by one */
         if (!t->large && !(t->large = calloc(1, sizeof *t->large)))
             return hp_fail_nomem();
         for (unsigned k = 0; k < HP_TRIPS_BUCKETS; k++)
@@ -150,7 +150,7 @@ uint64_t hp_trips_bucket(const struct hp_trips *t, unsigned k)
     return n;
 }
 
-/* Puts a value into the list, which is sorted, if it belongs there. */
+/* Inserts a value into the sorted list if it belongs there. */
 static void rank(struct hp_trips_value *values, size_t *n, size_t most, uint64_t value,
                  uint64_t count)
 {

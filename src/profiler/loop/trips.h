@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * How many iterations the executions of a loop had, in one thread (docs/loops.md, rule 7).
+ * The iteration counts of a loop's executions, in one thread (docs/loops.md, rule 7).
  */
 #ifndef HP_PROFILER_LOOP_TRIPS_H
 #define HP_PROFILER_LOOP_TRIPS_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #define HP_TRIPS_SMALL   64   /* values below are always counted one by one */
-#define HP_TRIPS_LARGE   1024 /* different larger ones that are */
+#define HP_TRIPS_LARGE   1024 /* distinct larger ones that are */
 #define HP_TRIPS_BUCKETS 64
 
 /* Values from HP_TRIPS_SMALL on. */
@@ -28,7 +28,7 @@ struct hp_trips {
     uint64_t same, stride;
     uint64_t begin[2]; /* the first two */
     uint64_t last;
-    uint64_t change;  /* from the one before it to the last, modulo 2^64 */
+    uint64_t change;  /* from the next to last to the last, modulo 2^64 */
     uint64_t *small;  /* by value */
     uint32_t n_small; /* a power of two, or 0 */
     struct hp_trips_large *large;
@@ -37,12 +37,11 @@ struct hp_trips {
 /* An execution ended after `n` iterations. HP_ERR_NOMEM: it is not counted. */
 enum hp_err hp_trips_add(struct hp_trips *trips, uint64_t n);
 
-/* Before all others, there were `executions` of one iteration each. After this, only merging makes
+/* There were `executions` of one iteration each before all others. Afterwards only merging makes
  * sense. */
 enum hp_err hp_trips_precede(struct hp_trips *trips, uint64_t executions);
 
-/* Adds those of another thread; predictability and counts add up, order does not matter any more.
- */
+/* Adds those of another thread: predictability and counts add up, the order no longer matters. */
 enum hp_err hp_trips_merge(struct hp_trips *trips, const struct hp_trips *other);
 
 void hp_trips_fini(struct hp_trips *trips);
@@ -54,7 +53,7 @@ struct hp_trips_value {
     uint64_t value, count;
 };
 
-/* The most frequent values, at most `most`, of equal ones the smaller; says how many. */
+/* The most frequent values, at most `most`, ties by the smaller value; returns how many. */
 size_t hp_trips_values(const struct hp_trips *trips, struct hp_trips_value *values, size_t most);
 
 #endif
