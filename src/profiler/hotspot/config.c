@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PERCENT 1000 /* a percentage is counted in parts of that many */
+#define PERCENT 1000 /* the parts that percentages are counted in */
 
 /* --- What there is ---------------------------------------------------------------------------- */
 
@@ -207,8 +207,8 @@ static bool is_nearer(int64_t wanted, int64_t up, int64_t down, int64_t other_up
     return error * (other_up + other_down) < other * (up + down);
 }
 
-/* "66.7%": the pair of steps that comes nearest; of equals the one with the smallest sum, then the
- * smaller `up`. */
+/* "66.7%": the nearest pair of steps; of equals the one with the smallest sum, then the smaller
+ * `up`. */
 static enum hp_err read_threshold(const struct hp_setting *setting, const char *text, void *config)
 {
     char *end;
@@ -250,7 +250,7 @@ void hp_hotspot_config_format(const struct hp_hotspot_config *config, char *text
 
 /* --- The size --------------------------------------------------------------------------------- */
 
-/* Bits that a number below `n` takes. */
+/* The bits of a number below `n`. */
 static uint64_t bits_below(uint64_t n)
 {
     uint64_t bits = 0;
@@ -259,8 +259,8 @@ static uint64_t bits_below(uint64_t n)
     return bits;
 }
 
-/* The map and how much of it is set; the random number; the branches until the next sample, and the
- * period; samples and their instructions; the threshold, which the software works out. */
+/* The map and its number of set bits; the random number; the branches until the next sample, and
+ * the period; samples and their instructions; the threshold, which software computes. */
 static uint64_t density_bits(const struct hp_hotspot_config *config)
 {
     return ((uint64_t)1 << config->map_bits) + config->map_bits + 64 + 25 + 5 + 32 + 32 +

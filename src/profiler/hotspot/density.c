@@ -7,9 +7,9 @@
 
 #define SEED UINT64_C(88172645463325252)
 #define BLOCK                                                                                      \
-    5 /* instructions that end with a branch, where nobody knows: the mean of static code */
-#define LEAST_COUNT  4  /* that says anything */
-#define AGE          4  /* what is counted is divided by this */
+    5 /* instructions of a block whose length is unknown: the mean of blocks of static code */
+#define LEAST_COUNT  4  /* the least that is significant */
+#define AGE          4  /* counts are divided by this */
 #define MOST_DOUBLED 24 /* times */
 #define PARTS        256
 
@@ -41,8 +41,7 @@ static uint64_t next_random(struct hp_density *d)
 
 /* --- How much code there is ------------------------------------------------------------------- */
 
-/* With `set` of m bits set it takes m / (m - set) different addresses on average until another one
- * is. */
+/* With `set` of m bits set, m / (m - set) different addresses set another bit on average. */
 static void mark(struct hp_density *d, uint64_t address)
 {
     if (hp_density_knows(d, address))
@@ -72,7 +71,7 @@ uint64_t hp_density_threshold(const struct hp_hotspots *h)
 
 /* --- The buffer ------------------------------------------------------------------------------- */
 
-/* The empty way, or the one with the smallest count: the first of equals. */
+/* An empty way, or the one with the smallest count: the first of equals. */
 static struct hp_spot_entry *find_least(const struct hp_hotspots *h, struct hp_spot_entry *set)
 {
     struct hp_spot_entry *least = &set[0];
@@ -82,8 +81,8 @@ static struct hp_spot_entry *find_least(const struct hp_hotspots *h, struct hp_s
     return least;
 }
 
-/* Random admission: a newcomer takes the least one's place with a chance of about 1 in its count,
- * and goes on from there. */
+/* Random admission: a new branch replaces the least one with a probability of about 1 in its count,
+ * and continues from that count. */
 static bool is_admitted(struct hp_density *d, uint32_t least)
 {
     uint32_t chance = 1u << (31 - __builtin_clz(least + 1));
@@ -119,7 +118,7 @@ static void record(struct hp_hotspots *h, const struct hp_branch *branch)
 
 /* --- Time ------------------------------------------------------------------------------------- */
 
-/* What is known now need not be counted any more. */
+/* Drops entries that are known now: they need no more counting. */
 static void drop_known(struct hp_hotspots *h, const struct hp_spot_process *p, uint64_t threshold)
 {
     for (uint32_t i = 0; i < h->config.entries; i++) {
@@ -130,7 +129,7 @@ static void drop_known(struct hp_hotspots *h, const struct hp_spot_process *p, u
     }
 }
 
-/* Is there enough that is dense? Then it is a hot spot. */
+/* Detects a hot spot if enough of the samples are dense. */
 static void look(struct hp_hotspots *h, struct hp_spot_process *p)
 {
     uint64_t threshold = hp_density_threshold(h), sum = 0;
@@ -144,8 +143,8 @@ static void look(struct hp_hotspots *h, struct hp_spot_process *p)
     drop_known(h, p, threshold);
 }
 
-/* Counts become small again, as if branches had been sampled half as often from the beginning and
- * half of that forgotten; so they are from now on. */
+/* Shrinks the counts, as if branches had been sampled half as often from the start and half of the
+ * samples forgotten. From now on they are sampled half as often. */
 static void age(struct hp_hotspots *h)
 {
     struct hp_density *d = &h->density;
@@ -165,8 +164,8 @@ static void age(struct hp_hotspots *h)
         }
 }
 
-/* The number of branches until the next sample is odd, between 1 and twice the period: the period
- * on average. */
+/* The number of branches until the next sample is odd, between 1 and twice the period: on average
+ * the period. */
 static void wait(struct hp_density *d)
 {
     d->left = 1 + (next_random(d) >> 32 & (((uint64_t)2 << d->doubled) - 2));

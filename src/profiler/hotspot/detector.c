@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The hot spot detector, a branch at a time: docs/hotspots.md, "Exact rules". */
+/* The hot spot detector, one branch at a time: docs/hotspots.md, "Exact rules". */
 #include "profiler/hotspot/detector.h"
 
 #include "base/grow.h"
@@ -30,7 +30,7 @@ static void drop_others(struct hp_hotspots *h)
             h->entries[i].executed = 0;
 }
 
-/* The way that a new branch takes; NULL: all are candidates. */
+/* The way for a new branch; NULL: all are candidates. */
 static struct hp_spot_entry *find_victim(const struct hp_hotspots *h, struct hp_spot_entry *set)
 {
     struct hp_spot_entry *victim = NULL;
@@ -69,7 +69,7 @@ struct hp_spot_entry *hp_hotspots_find(const struct hp_hotspots *h, struct hp_sp
     return NULL;
 }
 
-/* The branch's entry counts it. Whether it is a candidate. */
+/* Counts the branch in its entry. Returns whether it is a candidate. */
 static bool profile(struct hp_hotspots *h, const struct hp_branch *branch)
 {
     uint64_t part = hp_hotspots_part(h, branch->target, branch->taken);
@@ -170,7 +170,7 @@ void hp_hotspots_watch(struct hp_hotspots *h, struct hp_spot_process *p,
         switch_on(h, p);
 }
 
-/* Copies the candidates out: their number. */
+/* Copies the candidates; returns their number. */
 static size_t copy_candidates(struct hp_hotspots *h, uint32_t candidate)
 {
     size_t n = 0;
@@ -276,7 +276,7 @@ void hp_hotspots_end(struct hp_hotspots *h, uint32_t process)
             (h->n_processes - index) * sizeof *h->processes);
     h->latest = NULL;
     free(p);
-    hp_map64_fini(&h->process_of); /* it cannot forget one */
+    hp_map64_fini(&h->process_of); /* a map cannot remove one */
     for (size_t i = 0; i < h->n_processes; i++)
         if (hp_map64_put(&h->process_of, h->processes[i]->number, (uint32_t)i) != HP_OK)
             h->failed = true;

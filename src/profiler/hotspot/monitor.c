@@ -79,12 +79,12 @@ static enum hp_err add_branch(struct hp_monitor *monitor, struct hp_monitor_own 
     return HP_OK;
 }
 
-/* Neighbours that are near enough to each other. */
+/* Neighbours that are close enough together. */
 struct cluster {
     size_t first, n; /* of the sorted addresses */
 };
 
-/* The largest first. */
+/* Largest first. */
 static int by_size(const void *a, const void *b)
 {
     const struct cluster *x = a, *y = b;
@@ -99,7 +99,7 @@ static int by_address(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* A range of the process that the cluster overlaps or is near to grows by it. */
+/* Extends a range of the process that overlaps the cluster or is close to it. */
 static bool extend_range(struct hp_monitor *monitor, const struct hp_monitor_own *own,
                          uint64_t first, uint64_t last)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The monitor table: the branches of known hot spots, of all processes. Two levels: ranges of
- * addresses, which are asked first, and branches. Without ranges it is one table of branches.
+ * addresses, which are searched first, and branches. Without ranges it is one table of branches.
  */
 #ifndef HP_PROFILER_HOTSPOT_MONITOR_H
 #define HP_PROFILER_HOTSPOT_MONITOR_H
@@ -25,17 +25,17 @@ struct hp_monitor_range {
 
 struct hp_monitor {
     struct hp_hotspot_config config;
-    struct hp_monitor_entry *entries; /* where it is bounded, in sets */
+    struct hp_monitor_entry *entries; /* if bounded: in sets */
     struct hp_monitor_range *ranges;
     size_t n_ranges, cap_ranges;
     uint64_t n_branches;
-    uint64_t full; /* branches that found no place */
+    uint64_t full; /* branches that did not fit */
 };
 
-/* What a process has in an unbounded table. */
+/* The entries of a process in an unbounded table. */
 struct hp_monitor_own {
     struct hp_map64 branches;
-    uint32_t owner; /* a number of its own among those that are there */
+    uint32_t owner; /* unique among the current processes */
 };
 
 enum hp_err hp_monitor_init(struct hp_monitor *monitor, const struct hp_hotspot_config *config);
@@ -44,12 +44,12 @@ void hp_monitor_fini(struct hp_monitor *monitor);
 enum hp_monitor_level hp_monitor_find(const struct hp_monitor *monitor,
                                       const struct hp_monitor_own *own, uint64_t address);
 
-/* Enters the branches of a hot spot (docs: "Two levels"); sorts `addresses`. HP_ERR_NOMEM: some are
- * in. */
+/* Adds the branches of a hot spot (docs: "Two levels"); sorts `addresses`. HP_ERR_NOMEM: some were
+ * added. */
 enum hp_err hp_monitor_add(struct hp_monitor *monitor, struct hp_monitor_own *own,
                            uint64_t *addresses, size_t n);
 
-/* The process is over. */
+/* The process has ended. */
 void hp_monitor_remove(struct hp_monitor *monitor, struct hp_monitor_own *own);
 
 #endif

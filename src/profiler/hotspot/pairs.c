@@ -18,7 +18,7 @@ static uint32_t *find_place(const struct hp_spot_pairs *s, uint64_t branch, uint
     }
 }
 
-/* Twice as many places. */
+/* Doubles the table. */
 static enum hp_err grow_places(struct hp_spot_pairs *s)
 {
     size_t n = s->places ? 2 * (s->mask + 1) : FIRST_PLACES;

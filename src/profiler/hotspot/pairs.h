@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where computed branches went: each pair of branch and target once, in the order in which they
- * were first seen.
+ * Where computed branches went: each pair of branch and target once, in order of first occurrence.
  */
 #ifndef HP_PROFILER_HOTSPOT_PAIRS_H
 #define HP_PROFILER_HOTSPOT_PAIRS_H
@@ -12,24 +11,24 @@
 
 struct hp_spot_pair {
     uint64_t branch, target;
-    uint32_t before; /* one more than the index of the branch's pair before; 0: none */
+    uint32_t before; /* index + 1 of the branch's previous pair; 0: none */
 };
 
-/* All zero is an empty set. */
+/* All zero: an empty set. */
 struct hp_spot_pairs {
     struct hp_spot_pair *pairs;
     size_t n, cap;
     struct hp_map64 latest; /* branch -> its latest pair */
-    uint32_t *places;       /* hash table: one more than an index; 0: empty */
+    uint32_t *places;       /* hash table: index + 1; 0: empty */
     size_t mask;
-    struct hp_spot_pair recent[HP_SPOT_RECENT]; /* known to be there */
+    struct hp_spot_pair recent[HP_SPOT_RECENT]; /* known to be in the set */
 };
 
-/* Adds the pair unless it is there. HP_ERR_NOMEM. */
+/* Adds the pair unless it is in the set. HP_ERR_NOMEM. */
 enum hp_err hp_spot_pairs_add(struct hp_spot_pairs *pairs, uint64_t branch, uint64_t target);
 void hp_spot_pairs_fini(struct hp_spot_pairs *pairs);
 
-/* Where a recent pair would be. */
+/* The slot of a recent pair. */
 static inline struct hp_spot_pair *hp_spot_pairs_recent(struct hp_spot_pairs *pairs,
                                                         uint64_t branch, uint64_t target)
 {

@@ -19,7 +19,7 @@ static uint32_t hottest_of(const struct hp_spots *spots, const struct hp_spots_f
     return hottest;
 }
 
-/* Those of processes that are over know what they executed; those of others are asked now. */
+/* Hot spots of ended processes know what they executed; for the others it is computed now. */
 static void count_running(const struct hp_spots *spots, struct hp_spots_process *p,
                           struct hp_hotspot_peek *peeks)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_WIDTH (1u << 18) /* instructions of a slice, in the beginning */
+#define FIRST_WIDTH (1u << 18) /* instructions of a slice, at first */
 
 /* --- The plan --------------------------------------------------------------------------------- */
 
@@ -48,7 +48,7 @@ static __attribute__((noinline)) enum hp_err grow_tables(struct hp_spots_process
     return HP_OK;
 }
 
-/* Makes the tables cover the code map; false when there is no memory for them, now or before. */
+/* Makes the tables cover the code map; false: out of memory, now or before. */
 static bool cover_code(struct hp_spots_process *p)
 {
     struct hp_spots *spots = p->spots;
@@ -106,7 +106,7 @@ static enum hp_err new_process(struct hp_spots *spots, int32_t pid,
     return HP_OK;
 }
 
-/* The process that a thread belongs to: made with its first one. */
+/* The process of a thread: created with its first one. */
 static enum hp_err find_process(struct hp_spots *spots, int32_t pid,
                                 struct hp_spots_process **process)
 {
@@ -165,7 +165,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     return HP_OK;
 }
 
-/* The thread goes on; false: it cannot. */
+/* Resumes the thread; false: it cannot. */
 static bool go_on(struct hp_spots_thread *t)
 {
     struct hp_spots_process *p = t->process;
@@ -196,7 +196,8 @@ static void take_batch(void *state, const struct hp_batch *batch)
     take_steps(state, &(struct hp_steps){.code = t->spots->code, .steps = buffer, .n = batch->n});
 }
 
-/* It counts as a whole, as in an exact profile. Its branch was not retired, or nobody knows how. */
+/* It counts in full, as in an exact profile. Its branch was not retired, or its outcome is
+ * unknown. */
 static void take_tail(struct hp_spots_thread *t, uint32_t block)
 {
     struct hp_spots *spots = t->spots;
@@ -260,7 +261,7 @@ static const struct hp_profiler_ops spots_ops = {
     .free = spots_free,
 };
 
-/* How far addresses of instructions are apart at least, as a shift. */
+/* The minimum distance between instruction addresses, as a shift. */
 static uint32_t shift_of(enum hp_arch arch)
 {
     switch (arch) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The inside of the profiler of hot spots: counting (profiler.c), the fast loops (steps.c), what
- * was found and when it ran (regions.c), the result (result.c).
+ * Inside the profiler of hot spots: counting (profiler.c), the fast loops (steps.c), regions and
+ * their activity over time (regions.c), the result (result.c).
  *
- * What is executed is counted by units, one increment a step, and by blocks where something may
- * happen inside a unit: a detection, a timer, a switch, the end of a slice. Counts of blocks are
- * complete only after hp_spots_flush().
+ * Executions are counted by units, one increment per step, and by blocks where something may happen
+ * inside a unit: a detection, a timer, a switch, the end of a slice. Counts of blocks are complete
+ * only after hp_spots_flush().
  */
 #ifndef HP_PROFILER_HOTSPOT_PROFILER_IMPL_H
 #define HP_PROFILER_HOTSPOT_PROFILER_IMPL_H
@@ -16,12 +16,12 @@
 
 #define HP_SPOTS_NOWHERE (~(uint64_t)0)
 
-/* What a block does, worked out once. */
+/* What a block does, computed once. */
 struct hp_spots_block {
     uint64_t start;
     uint64_t last;  /* the branch */
-    uint64_t fall;  /* where it goes when it is not taken; HP_SPOTS_NOWHERE: it always is */
-    uint32_t place; /* of its set in the buffer, where that is chosen by the address alone */
+    uint64_t fall;  /* where it goes when not taken; HP_SPOTS_NOWHERE: always taken */
+    uint32_t place; /* of its set in the buffer, if chosen by the address alone */
     uint8_t flow;
     bool profiled;
     bool computed;
@@ -29,18 +29,18 @@ struct hp_spots_block {
 _Static_assert(sizeof(struct hp_spots_block) == 32, "two are a cache line");
 
 /*
- * What a unit does to a process's monitor counter, worked out when it is first run and again when
- * the monitor table has changed. Going up and down within limits, one by one, is a function min(x +
- * net, max + lowest) as long as it does not come down to 0, and max(x + net, highest) as long as it
- * does not come up to the maximum: `lowest` and `highest` are those of the sums of the last steps,
- * of none too.
+ * The effect of a unit on a process's monitor counter, computed when it is first run and again when
+ * the monitor table has changed. The counter saturates at 0 and at a maximum. All steps of the unit
+ * together are min(x + net, max + lowest) unless 0 is reached, and max(x + net, highest) unless the
+ * maximum is reached: `lowest` and `highest` are the extremes of the sums of its last k steps, k >=
+ * 0.
  */
 struct hp_spots_unit {
     uint64_t count; /* executions since the last flush */
     uint64_t sizes; /* see hp_spots_sizes() */
-    uint32_t insns; /* 0: not worked out */
+    uint32_t insns; /* 0: not computed */
     int16_t net, lowest, highest;
-    int16_t up, down;               /* all steps up, all steps down */
+    int16_t up, down;               /* sum of the steps up, of the steps down */
     uint8_t in_branches, in_ranges; /* profiled branches in the monitor table, by level */
 };
 _Static_assert(sizeof(struct hp_spots_unit) == 32, "two are a cache line");
@@ -48,25 +48,25 @@ _Static_assert(sizeof(struct hp_spots_unit) == 32, "two are a cache line");
 /* A profiled branch of a unit. */
 struct hp_spots_op {
     uint64_t address;
-    uint64_t target; /* where it goes; of the last branch, which goes anywhere: where it falls
+    uint64_t target; /* where it goes; of the last branch, whose target is open: where it falls
                         through to */
     uint32_t place;  /* as in struct hp_spots_block */
     uint8_t flow;
     bool taken;
 };
 
-/* The profiled branches of a unit, together, so that they cost a cache line or two: the same for
- * all processes. */
+/* The profiled branches of a unit, together, so that they cost a cache line or two; shared by all
+ * processes. */
 struct hp_spots_list {
     uint32_t first; /* in `ops` */
-    uint8_t n;      /* inside: their outcomes are known */
+    uint8_t n;      /* inner ones: their outcomes are known */
     bool is_listed;
-    bool open;      /* the branch at its end is one, too */
-    bool computed;  /* that is a computed one */
-    bool has_pairs; /* of those inside some are for note_pair() */
+    bool open;      /* the branch at its end is profiled, too */
+    bool computed;  /* that branch is computed */
+    bool has_pairs; /* some of the inner ones are for note_pair() */
 };
 
-/* Three numbers in one, to be added up together over HP_STEPS_MAX units at most. */
+/* Three numbers in one, so that one addition sums all; for at most HP_STEPS_MAX units. */
 static inline uint64_t hp_spots_sizes(uint32_t profiled, uint32_t branches, uint32_t blocks)
 {
     return profiled | (uint64_t)branches << 20 | (uint64_t)blocks << 40;
@@ -89,12 +89,12 @@ struct hp_spots_member {
     uint64_t before; /* executions when the hot spot was detected */
 };
 
-/* A hot spot that was found. */
+/* A detected hot spot. */
 struct hp_spots_found {
     int32_t pid;
     uint64_t at_branches, at_instructions;
     struct hp_hotspot_branch *candidates;
-    uint32_t *modules; /* of the candidates; after it was sealed */
+    uint32_t *modules; /* of the candidates; once sealed */
     size_t n_candidates;
     struct hp_map64 branches; /* candidate's address -> 1 */
     struct hp_map64 longest; /* region=tight: candidate's address -> the longest block of the region
@@ -104,18 +104,18 @@ struct hp_spots_found {
     size_t n_members, cap_members;
     struct hp_spots_slice *slices;
     size_t n_slices, cap_slices;
-    uint64_t seen; /* instructions in its region, when last added up */
+    uint64_t seen; /* instructions in its region, when last added */
     uint64_t total, after;
-    uint32_t next; /* one more than the index of the next of its process; 0: none */
+    uint32_t next; /* index + 1 of the next of its process; 0: none */
 };
 
 /* A process, or with share=thread a thread. */
 struct hp_spots_process {
     struct hp_spots *spots;
     int32_t pid;
-    uint32_t number;                /* what it is called in the detector */
+    uint32_t number;                /* its number in the detector */
     uint32_t live;                  /* threads that have not ended */
-    struct hp_spots_thread *thread; /* that is running */
+    struct hp_spots_thread *thread; /* the running one */
     struct hp_hotspots *detector;
     struct hp_spot_process *state; /* in the detector; NULL before its first branch */
     struct hp_spots_unit *units;
@@ -124,11 +124,11 @@ struct hp_spots_process {
     size_t n_active, cap_active;
     uint64_t *counts; /* executions by block */
     size_t n_counts, cap_counts;
-    uint64_t *hot; /* by block: one more than the executions before the first hot spot with it was
-                      detected; 0: none has it */
+    uint64_t *hot; /* by block: 1 + its executions before the first hot spot with it was detected;
+                      0: in none */
     size_t cap_hot;
     struct hp_spot_pairs pairs;
-    uint32_t found;             /* one more than the index of its latest; 0: none */
+    uint32_t found;             /* index + 1 of its latest; 0: none */
     struct hp_map64 candidates; /* of all its hot spots: address -> 1 */
     size_t known_blocks;        /* of the plan, when regions were last completed */
 };
@@ -154,7 +154,7 @@ struct hp_spots {
     size_t n_ops, cap_ops;
     struct hp_map64 first_by_start, first_by_last; /* address -> block, of the first n_linked */
     size_t n_linked;
-    uint32_t *next_by_start, *next_by_last; /* by block: one more than the next; 0: none */
+    uint32_t *next_by_start, *next_by_last; /* by block: 1 + the next; 0: none */
     size_t cap_by_start, cap_by_last;
 
     struct hp_spots_thread **threads;
@@ -171,9 +171,9 @@ struct hp_spots {
     uint64_t width, slice_end;
     uint32_t slice;
 
-    uint8_t *ran, *hot; /* by block, of processes that are over: executed, in a hot spot */
+    uint8_t *ran, *hot; /* by block, of ended processes: executed, in a hot spot */
     size_t cap_ran, cap_hot;
-    struct hp_hotspot_stats stats; /* of detectors that are gone */
+    struct hp_hotspot_stats stats; /* of freed detectors */
     struct hp_hotspot_stats all;
     struct hp_hotspot_summary summary;
     bool summarized;
@@ -183,14 +183,14 @@ struct hp_spots {
 
 /* --- steps.c ---------------------------------------------------------------------------------- */
 
-/* Runs the units of the steps, and the blocks of the last one but its last. */
+/* Runs the units of the steps; of the last one, all blocks but the last. */
 void hp_spots_run(struct hp_spots_process *process, const struct hp_steps *steps);
 
 /* Makes counts of blocks complete. */
 void hp_spots_flush(struct hp_spots_process *process);
 
-/* The same, because the monitor table has changed: what units do to its counter will be worked out
- * again. */
+/* The same, because the monitor table has changed: what units do to the counter will be
+ * recomputed. */
 void hp_spots_forget(struct hp_spots_process *process);
 
 /* --- regions.c -------------------------------------------------------------------------------- */
@@ -198,14 +198,13 @@ void hp_spots_forget(struct hp_spots_process *process);
 /* The detector's handler; its context is the profiler. */
 void hp_spots_on_detection(void *context, const struct hp_hotspot *hotspot);
 
-/* The clock has come to the end of the slice. */
+/* The clock has reached the end of the slice. */
 void hp_spots_end_slice(struct hp_spots *spots);
 
-/* The process is over: works out what is to be known of its hot spots, and adds it to the summary.
- */
+/* The process has ended: computes the results of its hot spots, and adds them to the summary. */
 void hp_spots_seal(struct hp_spots_process *process);
 
-/* Instructions executed in the region so far; of counts that are complete. */
+/* Instructions executed in the region so far; counts must be complete. */
 uint64_t hp_spots_executed(const struct hp_spots_process *process,
                            const struct hp_spots_found *found);
 
@@ -213,7 +212,7 @@ void hp_spots_found_free(struct hp_spots_found *found);
 
 /* --- profiler.c ------------------------------------------------------------------------------- */
 
-/* Ends what did not end in order. */
+/* Ends what did not end properly. */
 void hp_spots_end_all(struct hp_spots *spots);
 
 /* --- result.c --------------------------------------------------------------------------------- */

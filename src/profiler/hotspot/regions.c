@@ -2,9 +2,9 @@
 /*
  * Regions of hot spots, and the time line.
  *
- * A region is worked out when its hot spot is detected, from what the process has executed by then;
- * a block that appears later and ends with a candidate branch joins it. Of each of its blocks it is
- * remembered how often it had been executed, so what was executed since is a difference of counts.
+ * A region is computed when its hot spot is detected, from what the process has executed by then; a
+ * block that appears later and ends with a candidate branch joins it. Each block's executions at
+ * that time are recorded, so what was executed since is a difference of counts.
  */
 #include "profiler/hotspot/profiler_impl.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define MOST_FOUND                                                                                 \
-    4096 /* that are kept: without a monitor table the same ones are found again and again */
+    4096 /* kept: without a monitor table the same ones are detected again and again */
 
 static uint32_t insns_of(const struct hp_spots *spots, uint32_t block)
 {
@@ -30,7 +30,7 @@ static uint32_t first_of(const struct hp_map64 *map, uint64_t address)
 
 /* --- Blocks by address ------------------------------------------------------------------------ */
 
-/* Enters the block under an address: the latest one is the first. */
+/* Registers the block under an address: the latest one comes first. */
 static enum hp_err link_block(struct hp_map64 *first, uint32_t *next, uint64_t address,
                               uint32_t block)
 {
@@ -39,7 +39,7 @@ static enum hp_err link_block(struct hp_map64 *first, uint32_t *next, uint64_t a
     return hp_map64_put(first, address, block);
 }
 
-/* Enters the blocks that are new: before regions are looked at. */
+/* Registers new blocks: before regions are computed. */
 static enum hp_err link_blocks(struct hp_spots *spots)
 {
     size_t n = spots->n_plan;
@@ -55,7 +55,7 @@ static enum hp_err link_blocks(struct hp_spots *spots)
 
 /* --- Members ---------------------------------------------------------------------------------- */
 
-/* The block belongs to the region; `before`: how often it had been executed when that was found. */
+/* Adds the block to the region; `before`: its executions at the detection. */
 static enum hp_err add_member(struct hp_spots_process *p, struct hp_spots_found *f, uint32_t block,
                               uint64_t before)
 {
@@ -85,7 +85,7 @@ static enum hp_err add_candidates(struct hp_spots_process *p, struct hp_spots_fo
 
 /* --- Tight regions ---------------------------------------------------------------------------- */
 
-/* The shortest block that ends there and was executed; one more than its number. */
+/* The shortest executed block that ends there; its number + 1. */
 static uint32_t shortest(const struct hp_spots_process *p, uint64_t last)
 {
     const struct hp_spots *spots = p->spots;
@@ -97,7 +97,7 @@ static uint32_t shortest(const struct hp_spots_process *p, uint64_t last)
     return found;
 }
 
-/* The blocks that end like this one and start where it does or behind it. */
+/* Adds the blocks that end like this one and start where it does or later. */
 static enum hp_err add_from(struct hp_spots_process *p, struct hp_spots_found *f, uint32_t block)
 {
     const struct hp_spots *spots = p->spots;
@@ -118,8 +118,8 @@ static bool is_own(const struct hp_spots_found *f, uint64_t address)
     return hp_map64_get(&f->branches, address) != HP_MAP64_NONE;
 }
 
-/* A candidate went there: a block that starts there and ends with a candidate belongs to the
- * region, if one of the two is its own. */
+/* A candidate went to `start`: a block that starts there and ends with a candidate belongs to the
+ * region, if one of the two candidates is the region's own. */
 static enum hp_err enter(struct hp_spots_process *p, struct hp_spots_found *f, bool own,
                          uint64_t start)
 {
@@ -168,7 +168,7 @@ static enum hp_err add_tight(struct hp_spots_process *p, struct hp_spots_found *
     return HP_OK;
 }
 
-/* Whether a block that is new in the code map belongs to the region. */
+/* Whether a new block of the code map belongs to the region. */
 static bool joins(const struct hp_spots *spots, const struct hp_spots_found *f, uint32_t block)
 {
     const struct hp_spots_block *b = &spots->plan[block];
@@ -182,7 +182,7 @@ static bool joins(const struct hp_spots *spots, const struct hp_spots_found *f, 
 
 /* --- Ways between candidates ------------------------------------------------------------------ */
 
-/* Blocks that end without a profiled branch, that candidates lead to. */
+/* Blocks without a profiled branch that candidates lead to. */
 struct ways {
     const struct hp_spots_process *process;
     const struct hp_spots_found *found;
@@ -191,7 +191,7 @@ struct ways {
     struct hp_map64 known; /* block -> 1 */
 };
 
-/* Notes those of them that start there; those behind them are found when they are looked at. */
+/* Adds those of them that start there; their successors are found when they are processed. */
 static enum hp_err lead_to(struct ways *w, uint64_t address)
 {
     const struct hp_spots *spots = w->process->spots;
@@ -208,7 +208,7 @@ static enum hp_err lead_to(struct ways *w, uint64_t address)
     return HP_OK;
 }
 
-/* Where a block without a profiled branch goes: at most two addresses. */
+/* The successors of a block without a profiled branch: at most two addresses. */
 static unsigned successors(const struct hp_spots *spots, uint32_t id, uint64_t to[2])
 {
     const struct hp_block *block = hp_code_block(spots->code, id);
@@ -220,8 +220,7 @@ static unsigned successors(const struct hp_spots *spots, uint32_t id, uint64_t t
     return n;
 }
 
-/* Whether a block that starts there ends with a candidate, or is a way to one (those have value 2).
- */
+/* Whether a block that starts there ends with a candidate, or leads to one (value 2). */
 static bool leads_in(const struct ways *w, uint64_t address)
 {
     const struct hp_spots *spots = w->process->spots;
@@ -238,7 +237,7 @@ static bool leads_in(const struct ways *w, uint64_t address)
     return false;
 }
 
-/* Computed branches: where they went while they were profiled. */
+/* Computed branches: the targets seen while they were profiled. */
 static enum hp_err lead_computed(struct ways *w, uint64_t address)
 {
     const struct hp_spot_pairs *pairs = &w->process->pairs;
@@ -253,7 +252,7 @@ static bool is_computed(uint8_t flow)
     return flow == HP_FLOW_JUMP_IND || flow == HP_FLOW_CALL_IND || flow == HP_FLOW_RETURN;
 }
 
-/* Where a candidate went. */
+/* Adds where a candidate went. */
 static enum hp_err lead_from(struct ways *w, const struct hp_hotspot_branch *c)
 {
     const struct hp_spots *spots = w->process->spots;
@@ -272,7 +271,7 @@ static enum hp_err lead_from(struct ways *w, const struct hp_hotspot_branch *c)
     return c->taken && is_computed(c->flow) ? lead_computed(w, c->address) : HP_OK;
 }
 
-/* Those that lead to a candidate, by way of others or not, are marked until there are no more. */
+/* Marks those that lead to a candidate, directly or through others, until no more are found. */
 static enum hp_err mark_leading(struct ways *w)
 {
     uint64_t to[2];
@@ -364,7 +363,7 @@ static enum hp_err add_found(struct hp_spots_process *p, const struct hp_hotspot
     return add_ways(p, f);
 }
 
-/* Retired by all detectors. */
+/* Branches retired by all detectors. */
 static uint64_t branches_of_run(const struct hp_spots *spots)
 {
     uint64_t branches = spots->stats.branches;
@@ -398,7 +397,7 @@ void hp_spots_on_detection(void *context, const struct hp_hotspot *hotspot)
 
 /* --- The time line ---------------------------------------------------------------------------- */
 
-/* Blocks that are new in the code map and end with a candidate of a known hot spot. */
+/* Adds new blocks of the code map that end with a candidate of a known hot spot. */
 static enum hp_err complete_regions(struct hp_spots_process *p)
 {
     struct hp_spots *spots = p->spots;
@@ -423,7 +422,7 @@ uint64_t hp_spots_executed(const struct hp_spots_process *p, const struct hp_spo
     return sum;
 }
 
-/* What was executed in the regions since it was last added up belongs to the present slice. */
+/* What was executed in the regions since the last call belongs to the present slice. */
 static enum hp_err add_up(struct hp_spots_process *p)
 {
     struct hp_spots *spots = p->spots;
@@ -445,7 +444,7 @@ static enum hp_err add_up(struct hp_spots_process *p)
     return HP_OK;
 }
 
-/* Slices become twice as wide. */
+/* Doubles the width of the slices. */
 static void join_slices(struct hp_spots *spots)
 {
     for (size_t i = 0; i < spots->n_found; i++) {
@@ -479,8 +478,8 @@ void hp_spots_end_slice(struct hp_spots *spots)
 
 /* --- The end ---------------------------------------------------------------------------------- */
 
-/* What is to be known of a hot spot once its process's counts are gone: only blocks that were
- * executed stay. */
+/* Keeps what is needed of a hot spot once its process's counts are gone: only executed blocks
+ * stay. */
 static enum hp_err seal_found(struct hp_spots_process *p, struct hp_spots_found *f)
 {
     const struct hp_spots *spots = p->spots;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the profiler of hot spots adds to the profile. */
+/* Adds hot spots to the profile. */
 #include "profiler/hotspot/profiler_impl.h"
 
 #include "profiler/result.h"
@@ -20,7 +20,7 @@ static int by_place(const void *a, const void *b)
     return x->end < y->end ? -1 : x->end > y->end;
 }
 
-/* Instructions of `n` blocks that overlap: each address once. */
+/* Instructions of `n` overlapping blocks: each address once. */
 static enum hp_err count_overlapping(struct hp_code *code, const struct hp_block *const *blocks,
                                      size_t n, uint64_t *instructions)
 {
@@ -41,7 +41,7 @@ static enum hp_err count_overlapping(struct hp_code *code, const struct hp_block
     return err;
 }
 
-/* Sorted blocks: only those that overlap are looked at instruction by instruction. */
+/* Sorted blocks: only overlapping ones are examined instruction by instruction. */
 static enum hp_err count_sorted(struct hp_code *code, const struct hp_block *const *blocks,
                                 size_t n, uint64_t *instructions)
 {
@@ -74,7 +74,7 @@ enum hp_err hp_spots_distinct(struct hp_code *code, const uint32_t *ids, size_t 
     return err;
 }
 
-/* Of all blocks with a flag. */
+/* Those of all blocks with a flag. */
 static enum hp_err count_flagged(struct hp_code *code, const uint8_t *flags, size_t n,
                                  uint64_t *instructions)
 {
@@ -124,7 +124,7 @@ enum hp_err hp_hotspot_summary(struct hp_profiler *profiler, struct hp_hotspot_s
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-/* Where finish() is. */
+/* The state of finish(). */
 struct rows {
     struct hp_spots *spots;
     struct hp_result *result;

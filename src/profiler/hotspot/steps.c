@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Hot spot detection by units: the same as hp_hotspots_branch() for every branch. What can happen
- * inside a unit (a detection, a timer, a switch, the end of a slice) is foreseen, conservatively,
- * and such a unit is run block by block.
+ * Hot spot detection by units: the same as hp_hotspots_branch() for every branch. A unit inside
+ * which something may happen (a detection, a timer, a switch, the end of a slice) is recognized in
+ * advance, conservatively, and run block by block.
  */
 #include "base/grow.h"
 #include "profiler/hotspot/profiler_impl.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
-#define AHEAD         8 /* units that are fetched before they are run */
+#define AHEAD         8 /* units that are prefetched */
 
 /* --- What units do ---------------------------------------------------------------------------- */
 
@@ -19,20 +19,20 @@ static enum hp_monitor_level level_of(const struct hp_spots_process *p, uint64_t
                : HP_MONITOR_NOT;
 }
 
-/* As a profile counts them. */
+/* As counted in a profile. */
 static bool is_branch(uint8_t flow)
 {
     return flow != HP_FLOW_NONE && flow != HP_FLOW_SYSCALL && flow != HP_FLOW_TRAP;
 }
 
-/* What was run belongs to the thread. */
+/* Counts the executed blocks and branches for the running thread. */
 static void count_sizes(struct hp_spots_process *p, uint64_t sizes)
 {
     p->thread->branches += (sizes >> 20) & 0xfffff;
     p->thread->blocks += sizes >> 40;
 }
 
-/* Lists the branches of a unit that is run for the first time; those inside have known outcomes. */
+/* Lists the branches of a unit when it is first run; inner ones have known outcomes. */
 static void list_branches(struct hp_spots *spots, uint32_t unit)
 {
     uint32_t n;
@@ -105,7 +105,8 @@ static void work_out(struct hp_spots_process *p, uint32_t unit)
     u->down = (int16_t)down;
 }
 
-/* Whether a branch of the unit is not in the map of addresses: it has to be retired on its own. */
+/* Whether a branch of the unit is not in the map of addresses: then it must be retired
+ * separately. */
 static bool is_new_code(const struct hp_spots_process *p, uint32_t unit)
 {
     const struct hp_hotspots *h = p->detector;
@@ -142,8 +143,8 @@ void hp_spots_forget(struct hp_spots_process *p)
         p->units[i].insns = 0;
 }
 
-/* How many branches there are before something happens to one of them: a sample, of the process
- * that has the buffer. */
+/* How many branches can be retired before a sample is taken from the process that owns the
+ * buffer. */
 static uint64_t until_sample(const struct hp_spots_process *p)
 {
     const struct hp_hotspots *h = p->detector;
@@ -160,8 +161,8 @@ static bool takes_next(const struct hp_spots_process *p)
     return h->owner == p->state && (h->config.rule != HP_RULE_DENSITY || h->density.left == 1);
 }
 
-/* A computed branch went to a block that ends without a profiled branch: a way between candidates
- * may lead there. */
+/* A computed branch went to a block without a profiled branch, which may be on a way between
+ * candidates. */
 static __attribute__((noinline)) void note_pair(struct hp_spots_process *p, uint64_t branch,
                                                 uint64_t target)
 {
@@ -206,11 +207,11 @@ static void retire_unit(struct hp_spots_process *p, const struct hp_step *step)
         retire(p, blocks[i], &spots->plan[i + 1 < n ? blocks[i + 1] : step[1].first]);
 }
 
-/* Counts an execution of a unit, which is active from then on; without a branch. */
+/* Counts an execution of a unit and makes it active; branch-free. */
 ALWAYS_INLINE void count_unit(struct hp_spots_process *p, struct hp_spots_unit *u, uint32_t unit,
                               size_t *active)
 {
-    p->active[*active] = unit; /* there is room for one more than there are units */
+    p->active[*active] = unit; /* there is room for one more entry than units */
     *active += u->count == 0;
     u->count++;
 }
@@ -223,8 +224,8 @@ static void pass_samples(struct hp_spots_process *p, uint64_t sizes)
         hp_density_pass(&p->detector->density, hp_spots_profiled(sizes));
 }
 
-/* While the buffer counts nothing, because the process is off, or the buffer is another's, or it
- * takes samples only: until something may happen in a unit, which is returned. */
+/* Runs while the buffer counts nothing: the process is off, or the buffer belongs to another one,
+ * or only takes samples. Returns the first unit in which something may happen. */
 ALWAYS_INLINE const struct hp_step *run_unprofiled(struct hp_spots_process *p,
                                                    const struct hp_step *step,
                                                    const struct hp_step *end, const bool off)
@@ -274,8 +275,8 @@ run_waiting(struct hp_spots_process *p, const struct hp_step *step, const struct
     return run_unprofiled(p, step, end, false);
 }
 
-/* Counts the branch in the buffer. Whether it is a candidate. `ways` and `by_address` as the
- * configuration has them, where the compiler can know. */
+/* Counts the branch in the buffer. Returns whether it is a candidate. `ways` and `by_address` are
+ * the configuration's, as constants where possible. */
 ALWAYS_INLINE bool count_branch(struct hp_hotspots *h, const struct hp_spots_op *op,
                                 uint64_t target, bool taken, const uint32_t ways,
                                 const bool by_address)
@@ -297,7 +298,7 @@ ALWAYS_INLINE bool count_branch(struct hp_hotspots *h, const struct hp_spots_op 
     return hp_hotspots_miss(h, set, op->address, part, op->flow, taken);
 }
 
-/* Notes the pairs inside a unit. */
+/* Records the pairs inside a unit. */
 static __attribute__((noinline)) void note_pairs(struct hp_spots_process *p, uint32_t unit)
 {
     const struct hp_spots_block *plan = p->spots->plan;
@@ -308,7 +309,7 @@ static __attribute__((noinline)) void note_pairs(struct hp_spots_process *p, uin
             note_pair(p, plan[blocks[i]].last, plan[blocks[i + 1]].start);
 }
 
-/* While the buffer is the process's. */
+/* Runs while the process owns the buffer. */
 ALWAYS_INLINE const struct hp_step *run_profiled(struct hp_spots_process *p,
                                                  const struct hp_step *step,
                                                  const struct hp_step *end, const uint32_t ways,
@@ -408,7 +409,7 @@ static const struct hp_step *run(struct hp_spots_process *p, const struct hp_ste
 void hp_spots_run(struct hp_spots_process *p, const struct hp_steps *steps)
 {
     const struct hp_step *step = steps->steps, *end = step + steps->n;
-    while (step < end && !p->state) /* before its first branch it is not known to the detector */
+    while (step < end && !p->state) /* the detector does not know it before its first branch */
         retire_unit(p, step++);
     while (step < end) {
         step = run(p, step, end);
