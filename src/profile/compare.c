@@ -229,14 +229,11 @@ static enum hp_err compare_paths(struct compare *c)
 /* A function of either or both. Where the module is in both profiles the place tells which it is;
  * elsewhere the name does, together with the file name of the module. */
 struct entry {
-    bool by_name;
+    struct hp_move move;
+    bool by_name, from_b;
     uint32_t module; /* of A, or one that A does not have */
     uint64_t offset;
     const char *file; /* name of the module without directory */
-    const char *name;
-    const char *path;
-    bool from_b;
-    uint64_t a, b;
 };
 
 static int compare_keys(const struct entry *x, const struct entry *y)
@@ -244,7 +241,7 @@ static int compare_keys(const struct entry *x, const struct entry *y)
     if (x->by_name != y->by_name)
         return x->by_name ? 1 : -1;
     if (x->by_name)
-        return strcmp(x->file, y->file) ?: strcmp(x->name, y->name);
+        return strcmp(x->file, y->file) ?: strcmp(x->move.name, y->move.name);
     return HP_COMPARE(x->module, y->module) ?: HP_COMPARE(x->offset, y->offset);
 }
 
@@ -252,9 +249,11 @@ static int compare_keys(const struct entry *x, const struct entry *y)
 static int compare_entries(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
-    return compare_keys(x, y)                                    ?: HP_COMPARE(*x->name == 0, *y->name == 0)
-           ?: HP_COMPARE(x->from_b, y->from_b)                   ?: HP_COMPARE(x->module, y->module)
-           ?: HP_COMPARE(x->offset, y->offset);
+    return compare_keys(x, y)
+               ?: HP_COMPARE(*x->move.name == 0, *y->move.name == 0)
+               ?: HP_COMPARE(x->from_b, y->from_b)
+               ?: HP_COMPARE(x->module, y->module)
+               ?: HP_COMPARE(x->offset, y->offset);
 }
 
 static struct entry make_entry(const struct compare *c, bool from_b, uint32_t index, uint64_t self)
@@ -268,15 +267,15 @@ static struct entry make_entry(const struct compare *c, bool from_b, uint32_t in
     bool in_both =
         module == HP_PROFILE_NONE || (from_b ? common < c->a->n_modules : c->in_b[module]);
     return (struct entry){
+        .move = {.name = hp_text(function->name),
+                 .module = path,
+                 .a = from_b ? 0 : self,
+                 .b = from_b ? self : 0},
         .by_name = !in_both && *hp_text(function->name),
+        .from_b = from_b,
         .module = common,
         .offset = function->place.offset,
         .file = slash ? slash + 1 : path,
-        .name = hp_text(function->name),
-        .path = path,
-        .from_b = from_b,
-        .a = from_b ? 0 : self,
-        .b = from_b ? self : 0,
     };
 }
 
@@ -295,8 +294,8 @@ static size_t make_entries(const struct compare *c, const struct weights *self,
     for (size_t i = 0; i < n; i++) {
         struct entry *last = &entries[kept - (kept > 0)];
         if (kept > 0 && compare_keys(last, &entries[i]) == 0) {
-            last->a = hp_add_saturated(last->a, entries[i].a);
-            last->b = hp_add_saturated(last->b, entries[i].b);
+            last->move.a = hp_add_saturated(last->move.a, entries[i].move.a);
+            last->move.b = hp_add_saturated(last->move.b, entries[i].move.b);
         } else {
             entries[kept++] = entries[i];
         }
@@ -324,8 +323,8 @@ static int compare_moves(const void *a, const void *b)
 static const char *entry_name(struct comparison *result, const struct entry *entry)
 {
     char *text HP_CLEANUP(hp_free) = NULL;
-    if (*entry->name)
-        return entry->name;
+    if (*entry->move.name)
+        return entry->move.name;
     if (asprintf(&text, "%s%s0x%llx", entry->file, *entry->file ? "+" : "",
                  (unsigned long long)entry->offset) < 0)
         return text = NULL;
@@ -339,16 +338,12 @@ static enum hp_err make_moves(struct comparison *result, const struct entry *ent
     if (!public->moves)
         return hp_fail_nomem();
     for (size_t i = 0; i < n; i++) {
-        const struct entry *entry = &entries[i];
-        public->moves[i] = (struct hp_move){
-            .name = entry_name(result, entry),
-            .module = entry->path,
-            .a = entry->a,
-            .b = entry->b,
-            .share_a = share(entry->a, public->instructions_a),
-            .share_b = share(entry->b, public->instructions_b),
-        };
-        if (!public->moves[i].name)
+        struct hp_move *move = &public->moves[i];
+        *move = entries[i].move;
+        move->name = entry_name(result, &entries[i]);
+        move->share_a = share(move->a, public->instructions_a);
+        move->share_b = share(move->b, public->instructions_b);
+        if (!move->name)
             return hp_fail_nomem();
     }
     public->n_moves = n;
@@ -378,7 +373,7 @@ static enum hp_err compare_functions(struct compare *c)
     unsigned __int128 shares = 0;
     size_t n = make_entries(c, &self, entries);
     for (size_t i = 0; i < n; i++)
-        shares += smaller_share(entries[i].a, total_a, entries[i].b, total_b);
+        shares += smaller_share(entries[i].move.a, total_a, entries[i].move.b, total_b);
     public->function_overlap = percent(shares, total_a, total_b);
     public->instructions_a = instructions(c->a, total_a);
     public->instructions_b = instructions(c->b, total_b);

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -245,15 +246,28 @@ void hp_reader_row(struct hp_reader *r, void *row)
 static enum hp_err examine(const char *path, int fd, uint64_t *size)
 {
     static const char magic[16] = "SQLite format 3";
-    char start[sizeof magic];
+    struct {
+        char magic[60];
+        uint32_t version, vacuum, id; /* big-endian */
+        char rest[28];
+    } header;
     struct stat status;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return hp_fail(HP_ERR_FORMAT, "%s is not a profile: not a regular file", path);
-    ssize_t length = pread(fd, start, sizeof start, 0);
+    ssize_t length = pread(fd, &header, sizeof header, 0);
     if (length < 0)
         return hp_fail(HP_ERR_IO, "cannot read %s: %s", path, strerror(errno));
-    if (length != (ssize_t)sizeof start || memcmp(start, magic, sizeof magic) != 0)
+    if (length != (ssize_t)sizeof header || memcmp(header.magic, magic, sizeof magic) != 0)
         return hp_fail(HP_ERR_FORMAT, "%s is not a profile: not an SQLite database", path);
+    if (be32toh(header.id) != HP_SCHEMA_APPLICATION_ID)
+        return hp_fail(HP_ERR_FORMAT, "%s is not a profile: a database of another program", path);
+    int version = (int)be32toh(header.version);
+    if (version < 1)
+        return hp_fail(HP_ERR_FORMAT, "%s is not a sound profile: version %d does not exist", path,
+                       version);
+    if (version > HP_SCHEMA_VERSION)
+        return hp_fail(HP_ERR_VERSION, "%s was written by a later hotpath (format %d, not %d)",
+                       path, version, HP_SCHEMA_VERSION);
     *size = (uint64_t)status.st_size;
     return HP_OK;
 }
@@ -290,30 +304,6 @@ static void open_database(struct hp_reader *r, int fd)
                      "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA temp_store = 2", 0,
                      0, 0) != SQLITE_OK)
         fail_sqlite(r);
-}
-
-static int64_t get_pragma(struct hp_reader *r, const char *sql)
-{
-    int64_t value = 0;
-    begin_query(r, sql);
-    if (r->err == HP_OK && step(r))
-        value = sqlite3_column_int64(r->select, 0);
-    end_query(r);
-    return value;
-}
-
-static void check_version(struct hp_reader *r)
-{
-    int64_t id = get_pragma(r, "PRAGMA application_id");
-    if (r->err == HP_OK && id != HP_SCHEMA_APPLICATION_ID)
-        r->err =
-            hp_fail(HP_ERR_FORMAT, "%s is not a profile: a database of another program", r->path);
-    int64_t version = get_pragma(r, "PRAGMA user_version");
-    if (r->err == HP_OK && (version < 1 || version > INT32_MAX))
-        hp_reader_fail(r, "version %lld does not exist", (long long)version);
-    if (r->err == HP_OK && version > HP_SCHEMA_VERSION)
-        r->err = hp_fail(HP_ERR_VERSION, "%s was written by a later hotpath (format %lld, not %d)",
-                         r->path, (long long)version, HP_SCHEMA_VERSION);
 }
 
 /* One table: there, and as we would have made it. */
@@ -370,7 +360,6 @@ void hp_reader_open(struct hp_reader *r, const char *path, struct hp_profile *pr
     }
     open_database(r, fd);
     close(fd);
-    check_version(r);
     r->rescue = rescue;
     for (size_t table = 0; table < HP_SCHEMA_TABLES && r->err == HP_OK; table++)
         check_table(r, table);
