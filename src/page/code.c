@@ -80,13 +80,13 @@ static enum hp_err choose(struct hp_page *page, struct choice *choice)
 /* --- Their instructions ----------------------------------------------------------------------- */
 
 struct lines {
-    struct hp_code code;
+    struct hp_function_code code;
     uint32_t *rows; /* by line: of the code, from 1; 0: no block has it */
 };
 
 static void lines_fini(struct lines *lines)
 {
-    hp_code_fini(&lines->code);
+    hp_function_code_fini(&lines->code);
     free(lines->rows);
 }
 

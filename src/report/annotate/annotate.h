@@ -86,7 +86,7 @@ enum hp_err hp_annotator_init(struct hp_annotator *annotator, struct hp_tables *
                               const struct hp_annotate_options *options, FILE *out);
 void hp_annotator_fini(struct hp_annotator *annotator);
 
-struct hp_code {
+struct hp_function_code {
     struct hp_code_line *lines; /* in order */
     size_t n, capacity;
     const char *missing; /* why the instructions of some blocks are not known; NULL: they are */
@@ -94,8 +94,8 @@ struct hp_code {
 
 /* The code of a function, into an empty one. What was made stays on failure. */
 enum hp_err hp_annotator_code(struct hp_annotator *annotator, uint32_t function,
-                              struct hp_code *code);
-void hp_code_fini(struct hp_code *code);
+                              struct hp_function_code *code);
+void hp_function_code_fini(struct hp_function_code *code);
 
 /* --- Numbers ---------------------------------------------------------------------------------- */
 
@@ -123,8 +123,8 @@ struct hp_annotated_line {
 /* Sums the code by source line: those of the function's file first, then by file and line; what has
  * no line is left out. free() them. */
 enum hp_err hp_annotator_lines(const struct hp_annotator *annotator, uint32_t function,
-                               const struct hp_code *code, struct hp_annotated_line **lines,
-                               size_t *n);
+                               const struct hp_function_code *code,
+                               struct hp_annotated_line **lines, size_t *n);
 
 /* --- Printing --------------------------------------------------------------------------------- */
 

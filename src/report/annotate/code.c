@@ -64,12 +64,12 @@ void hp_annotator_fini(struct hp_annotator *a)
 
 /* --- Code ------------------------------------------------------------------------------------- */
 
-void hp_code_fini(struct hp_code *code)
+void hp_function_code_fini(struct hp_function_code *code)
 {
     free(code->lines);
 }
 
-static enum hp_err add_line(struct hp_code *code, struct hp_code_line line)
+static enum hp_err add_line(struct hp_function_code *code, struct hp_code_line line)
 {
     HP_TRY(hp_grow(&code->lines, &code->capacity, code->n + 1, sizeof *code->lines));
     code->lines[code->n++] = line;
@@ -112,7 +112,7 @@ static void set_source(struct hp_code_line *line, const struct hp_pline *source)
 }
 
 static enum hp_err disassemble(struct hp_annotator *a, const struct hp_module_code *file,
-                               uint32_t block, struct hp_code *code, bool *done)
+                               uint32_t block, struct hp_function_code *code, bool *done)
 {
     const struct hp_profile *p = a->tables->profile;
     const struct hp_pblock *b = &p->blocks[block];
@@ -145,7 +145,7 @@ static enum hp_err disassemble(struct hp_annotator *a, const struct hp_module_co
 
 /* A block whose instructions are not known: a row for each part of it that is of one source line
  * or, where these are not all known, one. */
-static enum hp_err add_parts(struct hp_annotator *a, uint32_t block, struct hp_code *code)
+static enum hp_err add_parts(struct hp_annotator *a, uint32_t block, struct hp_function_code *code)
 {
     const struct hp_profile *p = a->tables->profile;
     const struct hp_pblock *b = &p->blocks[block];
@@ -170,7 +170,7 @@ static enum hp_err add_parts(struct hp_annotator *a, uint32_t block, struct hp_c
     return HP_OK;
 }
 
-static enum hp_err add_block(struct hp_annotator *a, uint32_t block, struct hp_code *code)
+static enum hp_err add_block(struct hp_annotator *a, uint32_t block, struct hp_function_code *code)
 {
     const struct hp_pblock *b = &a->tables->profile->blocks[block];
     static const struct hp_annotated_module none;
@@ -199,7 +199,7 @@ static int compare_code(const void *a, const void *b)
 }
 
 /* One instruction may lie in several blocks: executed by each of them. */
-static void join_lines(struct hp_code *code)
+static void join_lines(struct hp_function_code *code)
 {
     size_t kept = 0;
     for (size_t i = 0; i < code->n; i++) {
@@ -224,7 +224,7 @@ static void join_lines(struct hp_code *code)
 
 /* The rows of the machine that are in a block that could not be disassembled say more than that.
  * Whether blocks are left. */
-static bool drop_known_blocks(struct hp_code *code)
+static bool drop_known_blocks(struct hp_function_code *code)
 {
     const struct hp_code_line *next = NULL; /* instruction */
     bool any = false;
@@ -246,7 +246,7 @@ static bool drop_known_blocks(struct hp_code *code)
     return any;
 }
 
-static enum hp_err collect(struct hp_annotator *a, uint32_t function, struct hp_code *code)
+static enum hp_err collect(struct hp_annotator *a, uint32_t function, struct hp_function_code *code)
 {
     const struct hp_profile *p = a->tables->profile;
     uint32_t first = hp_lists_first(&a->insns, function);
@@ -268,7 +268,8 @@ static enum hp_err collect(struct hp_annotator *a, uint32_t function, struct hp_
     return HP_OK;
 }
 
-enum hp_err hp_annotator_code(struct hp_annotator *a, uint32_t function, struct hp_code *code)
+enum hp_err hp_annotator_code(struct hp_annotator *a, uint32_t function,
+                              struct hp_function_code *code)
 {
     HP_TRY(collect(a, function, code));
     if (code->n)
@@ -339,8 +340,8 @@ static void join(struct hp_annotated_line *line, const struct hp_annotated_line 
 }
 
 enum hp_err hp_annotator_lines(const struct hp_annotator *a, uint32_t function,
-                               const struct hp_code *code, struct hp_annotated_line **lines,
-                               size_t *n)
+                               const struct hp_function_code *code,
+                               struct hp_annotated_line **lines, size_t *n)
 {
     const char *file = hp_text(a->tables->profile->functions[function].file);
     struct hp_annotated_line *all = *lines = calloc(code->n + 1, sizeof **lines);

@@ -84,7 +84,7 @@ static enum hp_err put_function(struct writer *w, const struct hp_hot_function *
 {
     const struct hp_pfunction *f = &w->a->tables->profile->functions[function->function];
     struct hp_json *json = &w->json;
-    struct hp_code code HP_CLEANUP(hp_code_fini) = {0};
+    struct hp_function_code code HP_CLEANUP(hp_function_code_fini) = {0};
     struct hp_annotated_line *lines HP_CLEANUP(hp_free) = NULL;
     size_t n_lines;
     HP_TRY(hp_annotator_code(w->a, function->function, &code));

@@ -164,7 +164,8 @@ static enum hp_err print_above_code(void *context, size_t i)
     return print_line(of->a, true, &text);
 }
 
-static enum hp_err print_code(struct hp_annotator *a, uint32_t function, const struct hp_code *code)
+static enum hp_err print_code(struct hp_annotator *a, uint32_t function,
+                              const struct hp_function_code *code)
 {
     const struct hp_psampler *sampler = a->tables->insns.sampler;
     struct listing of = {
@@ -255,7 +256,7 @@ static enum hp_err print_file(struct hp_annotator *a, const struct hp_annotated_
 }
 
 static enum hp_err print_lines(struct hp_annotator *a, uint32_t function,
-                               const struct hp_code *code)
+                               const struct hp_function_code *code)
 {
     struct hp_annotated_line *lines HP_CLEANUP(hp_free) = NULL;
     struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
@@ -304,7 +305,7 @@ static enum hp_err print_note(struct hp_annotator *a, const char *before, const 
 
 static enum hp_err print_function(struct hp_annotator *a, const struct hp_hot_function *function)
 {
-    struct hp_code code HP_CLEANUP(hp_code_fini) = {0};
+    struct hp_function_code code HP_CLEANUP(hp_function_code_fini) = {0};
     HP_TRY(print_head(a, function));
     HP_TRY(hp_annotator_code(a, function->function, &code));
     if (a->options->lines)
