@@ -147,12 +147,6 @@ static enum hp_err read_loop_models(struct hp_selection *selection)
     return HP_OK;
 }
 
-static enum hp_err read_hotspots(struct hp_selection *selection)
-{
-    const char *detector = selection->settings->hotspots ? selection->settings->hotspots : "merten";
-    return hp_in_setting(hp_hotspot_config_parse(detector, &selection->hotspot_config), "hotspots");
-}
-
 /* --- A machine in cycles ---------------------------------------------------------------------- */
 
 static enum hp_err read_samplers(struct hp_selection *selection)
@@ -203,8 +197,10 @@ enum hp_err hp_selection_parse(const struct hp_session_settings *settings,
         HP_TRY(read_schemes(selection));
     HP_TRY(read_loop_models(selection));
     HP_TRY(read_cycles(selection));
+    const char *detector = settings->hotspots ? settings->hotspots : "merten";
     if (selection->hotspots)
-        HP_TRY(read_hotspots(selection));
+        HP_TRY(hp_in_setting(hp_hotspot_config_parse(detector, &selection->hotspot_config),
+                             "hotspots"));
     selection->addresses |= settings->addresses;
     if (settings->max_paths && !selection->paths && !selection->predictions)
         return hp_fail(HP_ERR_INVALID, "--max-paths is for --profile paths or predictions");

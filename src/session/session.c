@@ -404,14 +404,11 @@ static enum hp_err replay(struct hp_session *s)
 enum hp_err hp_session_replay(const struct hp_session_settings *settings, const char *trace_path,
                               struct hp_profile **profile)
 {
-    struct hp_session s = {.settings = settings};
+    struct hp_session s HP_CLEANUP(close_session) = {.settings = settings};
     *profile = NULL;
     HP_TRY(hp_trace_reader_open(trace_path, &s.reader));
     s.run = &hp_trace_reader_info(s.reader)->run;
     enum hp_err err = replay(&s);
     hp_session_tick(&s, true);
-    if (err == HP_OK)
-        err = use_results(&s, profile);
-    close_session(&s);
-    return err;
+    return err == HP_OK ? use_results(&s, profile) : err;
 }

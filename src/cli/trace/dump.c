@@ -59,8 +59,7 @@ static void print_code(const struct request *d, uint32_t id, const uint64_t *add
     }
 }
 
-/* What is asked for beside the line of a block, which has `n` addresses (NULL: they are not known).
- */
+/* What is asked for beside the line of a block: code, `n` addresses (NULL: they are not known). */
 static void print_more(const struct request *d, uint32_t id, const uint64_t *addresses, size_t n)
 {
     if (d->with_code) {
