@@ -595,7 +595,7 @@ class Lab(Case):
 
     def test_nonsense_is_refused(self):
         self.refused(FAILED, ["lab"], "no EXPERIMENT given")
-        self.refused(FAILED, ["lab", "paths-overlap", "list"], "name of an experiment")
+        self.refused(FAILED, ["lab", "paths-overlap", "list"], "too many arguments")
         self.refused(FAILED, ["lab", "paths"], "no experiment 'paths'", "'hotpath lab list'")
         self.refused(FAILED, ["lab", "paths-overlap", "--programs", "gzip,nonsense"], "'nonsense'", "sqlite3")
         self.refused(FAILED, ["lab", "paths-overlap", "--programs", ","], "''")
