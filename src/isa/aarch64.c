@@ -95,7 +95,7 @@ static void decode_flow(uint32_t w, struct hp_insn *insn)
     }
 }
 
-// The groups that the architecture has left unallocated.
+// The groups that are unallocated in the architecture.
 static bool is_reserved(uint32_t w)
 {
     switch (hp_bits(w, 25, 4)) {
@@ -160,7 +160,7 @@ static void guess_vector(uint32_t w, struct hp_insn *insn)
     insn->reads.vec = a64_v(w, A64_RD) | a64_v(w, A64_RN) | a64_v(w, A64_RM);
 }
 
-// Where Capstone's lists are wrong: it has TBL, MOVI, MVNI and FMOV (immediate) read their result.
+// Corrects Capstone's lists: it lets TBL, MOVI, MVNI and FMOV (immediate) read their result.
 static void correct_reads(uint32_t w, struct hp_insn *insn)
 {
     if ((w & 0xbfe09c00) == 0x0e000000) { // TBL; TBX does

@@ -19,7 +19,7 @@ static bool is_lse(uint32_t w)
     return (w & 0x3f200c00) == 0x38200000;
 }
 
-// LDAPR lives among the read-modify-write atomics, and so do the 64-byte accesses.
+// LDAPR is encoded among the read-modify-write atomics, as are the 64-byte accesses.
 static bool is_lse_load(uint32_t w)
 {
     uint32_t op = hp_bits(w, 12, 4);
@@ -92,7 +92,7 @@ static void multiple_structures(uint32_t w, struct hp_insn *insn)
         post_index(w, insn);
 }
 
-// The same of one element of each register, or one element replicated.
+// The same for one element of each register, or one element replicated.
 static void single_structure(uint32_t w, struct hp_insn *insn)
 {
     enum kind kind = hp_bits(w, 22, 1) ? KIND_LOAD : KIND_STORE;

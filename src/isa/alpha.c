@@ -115,7 +115,7 @@ static bool alpha_decode(void *state, const struct hp_isa_bytes *bytes, bool flo
     decode_registers(word, row, insn);
     if (row->size)
         decode_memory(word, row, insn);
-    // The two PAL calls that are a thread pointer read and write have fixed registers: v0 and a0.
+    // The two PAL calls that read and write the thread pointer have fixed registers: v0 and a0.
     if (word == 0x9e)
         insn->writes.gpr |= bit(0);
     if (word == 0x9f)

@@ -40,8 +40,8 @@ static enum hp_err arm_open(void **state)
     return HP_OK;
 }
 
-// Capstone makes the instructions it sees after an IT conditional, whatever they are. We decode in
-// any order, so an IT is spent on nops before anything else is decoded.
+// Capstone treats the instructions after an IT as conditional, whatever they are. We decode in any
+// order, so an IT is followed by nops before anything else is decoded.
 static void leave_it(struct arm_state *s)
 {
     static const uint8_t code[2] = {0x00, 0xbf};
@@ -51,7 +51,7 @@ static void leave_it(struct arm_state *s)
     s->in_it = false;
 }
 
-// The handle that now holds the instruction, or NULL when it does not know it.
+// The handle that now holds the instruction; NULL: unknown instruction.
 static const struct hp_capstone *decode_one(struct arm_state *s, const struct hp_isa_bytes *bytes,
                                             uint8_t length)
 {
@@ -60,7 +60,7 @@ static const struct hp_capstone *decode_one(struct arm_state *s, const struct hp
     leave_it(s);
     uint32_t half = hp_le16(bytes->code);
     s->in_it = (half & 0xff00) == 0xbf00 && (half & 0xf);
-    // A decode of another length would be of something else than we said.
+    // A decode of another length would be of another instruction.
     return hp_capstone_decode(&s->thumb, bytes) && s->thumb.insn->size == length ? &s->thumb : NULL;
 }
 

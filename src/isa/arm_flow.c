@@ -78,7 +78,7 @@ static const struct hp_isa_flow_row a32_rows[] = {
     {0x0ff000f0, 0x07f000f0, HP_FLOW_TRAP, 0},     // UDF
 };
 
-// The condition field says: never, and the word is something else altogether.
+// The condition field is "never": the word is a different instruction.
 static const struct hp_isa_flow_row a32_unconditional_rows[] = {
     {0xfe000000, 0xfa000000, HP_FLOW_CALL, TARGET_A32_BLX},
     {0xfe50ffff, 0xf8100a00, HP_FLOW_RETURN, 0}, // RFE
@@ -89,7 +89,7 @@ static uint8_t a32_data_processing(uint32_t w)
     uint32_t opcode = hp_bits(w, 21, 4);
     bool immediate = hp_bits(w, 25, 1), sets_flags = hp_bits(w, 20, 1);
     if (hp_bits(w, 12, 4) != PC || (opcode & 0xc) == 8)
-        return HP_FLOW_NONE; // comparisons, and what is encoded in their place
+        return HP_FLOW_NONE; // comparisons, and others encoded in their place
     if (!immediate && (w & 0x90) == 0x90)
         return HP_FLOW_NONE; // multiplications, loads of halfwords
     if ((w & 0x0fefffff) == 0x01a0f00e)
@@ -177,8 +177,8 @@ static const struct hp_isa_flow_row thumb16_rows[] = {
     {0xffc0, 0xba80, HP_FLOW_TRAP, 0},   // HLT
 };
 
-// The first halfword is the upper one. Order matters: B<c>.W takes what the system instructions,
-// which have 111x in the place of its condition, leave.
+// The first halfword is the upper one. Order matters: B<c>.W comes after the system instructions,
+// which have 111x in place of its condition.
 static const struct hp_isa_flow_row thumb32_rows[] = {
     {0xf800d000, 0xf000d000, HP_FLOW_CALL, TARGET_T_24},
     {0xf800d001, 0xf000c000, HP_FLOW_CALL, TARGET_T_24_BLX},

@@ -119,7 +119,7 @@ static void accessed(const struct hp_capstone *capstone, struct hp_insn *insn)
         add_reg(&insn->writes, writes[i]);
 }
 
-// Capstone has ADC, SBC and RSC set the flags whether they end in S or not.
+// In Capstone ADC, SBC and RSC set the flags whether they end in S or not.
 static bool sets_flags(const cs_insn *cs)
 {
     bool with_carry = cs->id == ARM_INS_ADC || cs->id == ARM_INS_SBC || cs->id == ARM_INS_RSC;
@@ -146,7 +146,7 @@ static void correct_flags(const cs_insn *cs, struct hp_insn *insn)
     insn->reads.gpr |= flags_bit;
     if (insn->flow != HP_FLOW_NONE && insn->flow != HP_FLOW_RETURN)
         return;
-    insn->reads.gpr |= insn->writes.gpr; // not executed, it leaves the old values
+    insn->reads.gpr |= insn->writes.gpr; // if not executed, it keeps the old values
     insn->reads.vec |= insn->writes.vec;
 }
 
@@ -282,7 +282,7 @@ static unsigned access_size(const cs_insn *cs)
     }
 }
 
-// What follows the address is added to the base afterwards.
+// An operand after the address is added to the base afterwards.
 static bool writes_base(const cs_arm *arm, const cs_arm_op *op)
 {
     return arm->writeback || op + 1 < arm->operands + arm->op_count;

@@ -78,8 +78,7 @@ static bool is_link(uint32_t reg)
     return reg == 1 || reg == 5;
 }
 
-// The psABI's hints say which jumps are calls and returns; the hardware's return stack uses them
-// too.
+// The psABI's hints identify calls and returns; the hardware's return stack uses them too.
 static void decode_flow(uint32_t w, const struct rv_row *row, struct hp_insn *insn)
 {
     insn->flow = row->flow;

@@ -37,8 +37,8 @@ static enum hp_err x86_open(void **state)
 
 // --- control flow ---
 
-// JMP and CALL are the direct forms here; indirect ones are told apart by the immediate. SYSRET and
-// the like cannot be executed by a program, but they do not continue either.
+// JMP and CALL are the direct forms here; indirect ones are distinguished by the immediate. SYSRET
+// and the like cannot be executed by a program, but they do not fall through either.
 static const uint8_t flows[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
     [ZYDIS_MNEMONIC_JB] = HP_FLOW_COND,          [ZYDIS_MNEMONIC_JBE] = HP_FLOW_COND,
     [ZYDIS_MNEMONIC_JCXZ] = HP_FLOW_COND,        [ZYDIS_MNEMONIC_JECXZ] = HP_FLOW_COND,
@@ -64,7 +64,7 @@ static const uint8_t flows[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
     [ZYDIS_MNEMONIC_UD2] = HP_FLOW_TRAP,         [ZYDIS_MNEMONIC_HLT] = HP_FLOW_TRAP,
 };
 
-// By opcode, for the mnemonics of MOVSD and CMPSD are also those of SSE instructions.
+// By opcode: the mnemonics MOVSD and CMPSD are also those of SSE instructions.
 bool hp_x86_is_string(const ZydisDecodedInstruction *zi)
 {
     if (zi->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
@@ -282,7 +282,7 @@ static bool x86_text(void *state, const struct hp_isa_bytes *bytes, char *text, 
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
     if (ZYAN_FAILED(ZydisDecoderDecodeFull(&s->full, bytes->code, bytes->size, &zi, operands)))
         return false;
-    char line[256]; // the formatter fails rather than cuts when the caller's buffer is short
+    char line[256]; // the formatter fails instead of truncating when the caller's buffer is short
     if (ZYAN_FAILED(ZydisFormatterFormatInstruction(&s->formatter, &zi, operands,
                                                     zi.operand_count_visible, line, sizeof line,
                                                     bytes->address, NULL)))

@@ -113,7 +113,7 @@ static const uint8_t *find_kind(struct cursor *c)
     return scalar ? &two_byte_scalar[opcode] : &two_byte[opcode];
 }
 
-// Bytes of ModRM, SIB and displacement. Too few bytes are found out by the caller, by the length.
+// Bytes of ModRM, SIB and displacement. The caller detects missing bytes by the length.
 static size_t modrm_length(const struct cursor *c)
 {
     uint8_t modrm = c->code[c->at], mod = modrm >> 6, rm = modrm & 7;
@@ -150,7 +150,7 @@ static bool transfer(const struct cursor *c, enum hp_flow flow, unsigned bytes,
     return true;
 }
 
-// The number of bytes of the immediate after ModRM; -1 when this is not for us.
+// The number of bytes of the immediate after ModRM; -1: not handled here.
 static int modrm_immediate(const struct cursor *c, enum kind kind, struct hp_insn *insn)
 {
     uint8_t modrm = c->code[c->at], reg = modrm >> 3 & 7;

@@ -148,7 +148,7 @@ bool hp_x86_is_constant(const ZydisDecodedInstruction *zi, const ZydisDecodedOpe
     return is_whole_register(a) && is_whole_register(b) && a->reg.value == b->reg.value;
 }
 
-// Loads of MOVSS and MOVSD clear the rest; the VEX forms take it from a register of its own.
+// Loads of MOVSS and MOVSD clear the rest; the VEX forms take it from a separate register.
 bool hp_x86_keeps_part(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *operands)
 {
     switch (zi->mnemonic) {
@@ -194,7 +194,7 @@ static enum hp_op move_op(const struct hp_insn *insn, enum hp_op registers_only)
     return reads_memory(insn) ? HP_OP_LOAD : registers_only;
 }
 
-// The instructions whose category does not tell; HP_OP_COUNT_: it does.
+// Instructions not determined by their category; HP_OP_COUNT_: it is.
 static enum hp_op op_of_mnemonic(const ZydisDecodedInstruction *zi, const struct hp_insn *insn)
 {
     switch (zi->mnemonic) {

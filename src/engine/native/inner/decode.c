@@ -15,7 +15,7 @@ static const uint8_t prefix_bits[256] = {
 
 /* --- Prefixes and opcodes / ------------------------------------------------------------------- */
 
-// Nothing or a REX, as nearly always, without a branch on which of them it is.
+// The usual case, no prefix or a REX, without a branch on which.
 static bool take_rex(struct hp_x86_parts *p, struct hp_x86 *insn)
 {
     if (p->limit < 2)
@@ -30,7 +30,7 @@ static bool take_rex(struct hp_x86_parts *p, struct hp_x86 *insn)
     return true;
 }
 
-// A REX counts only directly before the opcode, of FS and GS the last, and of F2 and F3 likewise.
+// A REX counts only directly before the opcode; the last of FS and GS counts, and of F2 and F3.
 static bool take_prefixes(struct hp_x86_parts *p, struct hp_x86 *insn)
 {
     for (; p->at < p->limit; p->at++) {
@@ -137,7 +137,7 @@ static bool take_opcode(struct hp_x86_parts *p)
 
 /* --- Operands / ------------------------------------------------------------------------------- */
 
-// A number of 1 to 8 bytes that are there. Where it can, without a branch on how many.
+// A number of 1 to 8 readable bytes. If possible, without a branch on how many.
 static int64_t little_endian(const struct hp_x86_parts *p, unsigned bytes)
 {
     const uint8_t *code = p->code + p->at;
@@ -251,7 +251,7 @@ static bool take_all(struct hp_x86_parts *p, struct hp_x86 *insn)
     return !(p->entry & IMM) || take_immediate(p, insn);
 }
 
-// In words, for compilers do it with REP STOS when there are no vector registers: 10 ns.
+// In words: without vector registers compilers use REP STOS, which takes 10 ns.
 static void clear(struct hp_x86 *insn)
 {
     uint8_t *bytes = (uint8_t *)insn;

@@ -63,7 +63,7 @@ static void reads(struct hp_x86 *insn, unsigned registers)
     insn->reads |= (uint16_t)registers;
 }
 
-// Something is written; as a whole or, when it is part of a register, what counts as read.
+// Registers are written: as a whole, or in part, which counts as read.
 static void writes(struct hp_x86 *insn, unsigned registers, bool part)
 {
     if (part)
@@ -78,7 +78,7 @@ static unsigned when(uint32_t entry, unsigned bit)
     return entry & bit ? ~0u : 0;
 }
 
-// What the entry's bits say, computed rather than branched on: which it is cannot be predicted.
+// Applies the entry's bits by computation, not by branches, which would be unpredictable.
 static void apply_modrm(const struct hp_x86_parts *p, struct hp_x86 *insn)
 {
     uint32_t entry = p->entry;
@@ -98,7 +98,7 @@ static void apply_modrm(const struct hp_x86_parts *p, struct hp_x86 *insn)
     insn->writes = (uint16_t)((g_written & ~g_part) | (e_written & ~e_part));
 }
 
-// For the groups, whose entries say nothing of this.
+// For the groups, whose entries do not describe this.
 static void write_rm(const struct hp_x86_parts *p, struct hp_x86 *insn)
 {
     if (is_register(p))
@@ -118,7 +118,7 @@ static void xchg_accumulator(const struct hp_x86_parts *p, struct hp_x86 *insn)
         return; // NOP, PAUSE
     unsigned both = AX | 1u << opcode_register(p);
     reads(insn, both);
-    writes(insn, both, p->operand16 || (p->prefixes & PF3)); // perhaps PAUSE all the same
+    writes(insn, both, p->operand16 || (p->prefixes & PF3)); // may still be PAUSE
 }
 
 static void zero_idiom(const struct hp_x86_parts *p, struct hp_x86 *insn)
@@ -140,7 +140,7 @@ static void group1(const struct hp_x86_parts *p, struct hp_x86 *insn)
         insn->reads_flags = true;
 }
 
-// A shift by 0 leaves the flags as they were, and a rotation most of them.
+// A shift by 0 preserves the flags, and a rotation most of them.
 static void shift(const struct hp_x86_parts *p, struct hp_x86 *insn)
 {
     bool by_cl = p->opcode >= 0xd2, by_one = p->opcode == 0xd0 || p->opcode == 0xd1;
@@ -337,11 +337,11 @@ static void group15(const struct hp_x86_parts *p, struct hp_x86 *insn)
     }
 }
 
-// Prefetches and NOPs, of which some are CET's and MPX's instructions by now.
+// Prefetches and NOPs, some of which are now CET and MPX instructions.
 static void hint(const struct hp_x86_parts *p, struct hp_x86 *insn)
 {
     bool prefetch = p->opcode == 0x0d || (p->opcode == 0x18 && reg_field(p) < 4);
-    if (p->opcode == 0x1f) { // mentions registers only to be long
+    if (p->opcode == 0x1f) { // names registers only for its length
         insn->uses = insn->reads;
         insn->reads = 0;
     } else if (p->opcode == 0x1e && is_register(p) && (p->prefixes & PF3)) {
@@ -438,7 +438,7 @@ static void set_kind(struct hp_x86 *insn, enum hp_x86_kind kind, unsigned regist
     insn->reads |= (uint16_t)registers;
 }
 
-// The commonest actions, from a table: a jump to the code of each would rarely be predicted.
+// The commonest actions, from a table: a jump to the code of each would be mispredicted.
 struct simple {
     uint8_t kind;
     bool reads_register, writes_register; /* the opcode's register */

@@ -238,7 +238,7 @@ const uint32_t hp_x86_0f[256] = {
     [0xff] = MODRM | DO(TRAP), // ud0
 };
 
-// What is not in a manual has ModRM and no immediate here too, as everything in this map.
+// Undocumented opcodes have ModRM and no immediate too, like everything in this map.
 const uint32_t hp_x86_0f38[256] = {
     [0x00 ... 0x16] = V,
     [0x17] = V | FW, // ptest
