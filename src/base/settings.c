@@ -18,7 +18,7 @@ static void append(char *text, size_t size, const char *format, ...)
 
 static void append(char *text, size_t size, const char *format, ...)
 {
-    size_t at = size ? strnlen(text, size) : 0; /* without room there may be no text */
+    size_t at = size ? strnlen(text, size) : 0; /* with no room `text` may be NULL */
     va_list arguments;
     va_start(arguments, format);
     if (at < size)

@@ -81,7 +81,7 @@ struct hp_engine_stats {
     _Atomic uint64_t instructions; /* in those */
     _Atomic uint64_t links;        /* exits joined to their successor */
     _Atomic uint64_t lookups;      /* entries into the engine to find the next segment */
-    _Atomic uint64_t invalidated;  /* segments whose code changed or went away */
+    _Atomic uint64_t invalidated;  /* segments whose code changed or was unmapped */
     _Atomic uint64_t flushes;      /* of the whole cache */
     _Atomic uint64_t translate_ns; /* time in the translator */
     _Atomic uint64_t cache_bytes;  /* code cache in use, the largest of any process */
@@ -179,7 +179,7 @@ struct hp_arena {
     uint64_t cache_size;       /* bytes a native process may use for translated code */
     _Atomic uint32_t reader;   /* robust futex: the reader's thread id, marked when it dies */
     _Atomic uint32_t attached; /* an engine has mapped the arena and runs */
-    _Atomic uint32_t detached; /* nobody reads any more */
+    _Atomic uint32_t detached; /* the reader has stopped */
     _Atomic uint32_t unobserved_threads; /* threads that found no ring */
     _Atomic uint32_t natively;           /* programs that could not be started in the engine */
     char natively_why[HP_ARENA_WHY];     /* reason for the last of them */
@@ -261,7 +261,7 @@ struct hp_writer {
     struct hp_ring *ring; /* NULL: none yet, or unobserved */
     uint32_t index;       /* of the ring */
     uint32_t serial;      /* of the thread, + 1; 0: assigned with its ring */
-    bool unobserved;      /* words go to a private buffer that nobody reads */
+    bool unobserved;      /* words go to a private buffer that is never read */
     uint32_t process;     /* as in the ring */
 };
 
@@ -323,7 +323,7 @@ static inline uint64_t hp_arena_file(const struct stat *st)
     return mark | 1;
 }
 
-/* Adds a module or string record, likewise. */
+/* Adds a module or string record in the same way. */
 uint32_t hp_arena_add_record(struct hp_arena *arena, const struct hp_arena_record *record,
                              const char *text);
 

@@ -88,7 +88,7 @@ static bool is_known(const struct hp_live *live, uint32_t id)
     return hp_code_segment(live->code, id, &segment) == HP_OK;
 }
 
-/* Parents come first; how many there are was written by the watched process, so it is bounded. */
+/* Parents come first. Their number comes from the watched process, so it is bounded. */
 static enum hp_err load_segment(struct hp_segment_source *source, uint32_t id)
 {
     struct hp_live *live =

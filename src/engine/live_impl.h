@@ -45,11 +45,11 @@ struct hp_live {
     size_t n_processes, cap_processes;
     struct hp_live_reading readings[HP_ARENA_RINGS];
     char *windows[HP_ARENA_RINGS]; /* their rings of addresses, NULL: not mapped */
-    char *text;                    /* of the record asked for last */
+    char *text;                    /* of the last requested record */
     size_t cap_text;
     uint8_t code_bytes[HP_BLOCK_MAX_INSNS * 16]; /* of the segment being added */
     uint32_t *words;                             /* copy of the chunk being delivered */
-    uint64_t *addresses; /* likewise of addresses: the originals can change at any time */
+    uint64_t *addresses; /* the same for addresses: the originals can change at any time */
     struct hp_map64 ids; /* thread ids given out */
     uint32_t next_id;    /* above all of them */
     pid_t first_pid;

@@ -21,7 +21,7 @@ struct hp_executable {
  * Finds the program in PATH as a shell would, and follows `#!` lines to the interpreter.
  * HP_ERR_NOTFOUND: no such program (exit status 127). HP_ERR_UNSUPPORTED: it exists but cannot be
  * run here (126): not executable, not a program, an unknown architecture. HP_ERR_UNOBSERVED: it may
- * be executed but not read; the result is filled all the same.
+ * be executed but not read; the result is still filled.
  */
 enum hp_err hp_executable_find(char *const *argv, struct hp_executable *program);
 void hp_executable_fini(struct hp_executable *program);

@@ -220,7 +220,7 @@ bool hp_code_is_handler(const struct hp_code *code, uint64_t address);
 enum hp_signal_cause hp_code_signal_cause(const struct hp_code *code, uint32_t signal);
 
 /* Records that the handler at `address` was installed for `signal`; the cause of signals that
- * arrive there, as far as that tells. */
+ * arrive there, as far as that is known. */
 void hp_code_set_handler_signal(struct hp_code *code, uint64_t address, uint32_t signal);
 enum hp_signal_cause hp_code_handler_cause(const struct hp_code *code, uint64_t address);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Words with addresses: they wait until both are there (pairing.h). */
+/* Words with addresses: each waits for the other (pairing.h). */
 #include "stream/cursor_impl.h"
 
 /* The addresses can no longer be matched: the waiting words continue without them. */

@@ -38,7 +38,7 @@ void hp_pairing_free(struct hp_pairing *pairing)
     free(pairing);
 }
 
-/* --- What waits ------------------------------------------------------------------------------- */
+/* --- Waiting ---------------------------------------------------------------------------------- */
 
 enum hp_err hp_pairing_add_words(struct hp_pairing *p, const uint32_t *words, size_t n)
 {
@@ -81,7 +81,7 @@ bool hp_pairing_is_too_long(const struct hp_pairing *p)
     return p->n_words - p->first_word > MOST_WORDS || hp_pairing_n_waiting(p) > MOST_ADDRESSES;
 }
 
-/* --- What is held ----------------------------------------------------------------------------- */
+/* --- Held ------------------------------------------------------------------------------------- */
 
 enum hp_err hp_pairing_reserve(struct hp_pairing *p, size_t n)
 {

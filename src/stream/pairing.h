@@ -27,7 +27,7 @@ struct hp_pairing {
      * partial block begin after the last block's. at[0] is 0. */
     uint32_t at[HP_BATCH_MAX + 2];
     bool over;     /* the engine has announced that there are no more addresses */
-    bool mismatch; /* code was found to have other operands than when its addresses were taken */
+    bool mismatch; /* code turned out to have other operands than when its addresses were taken */
 };
 
 enum hp_err hp_pairing_new(struct hp_pairing **pairing);

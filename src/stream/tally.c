@@ -426,7 +426,7 @@ enum hp_err hp_tally_words(struct hp_tally *t, const uint32_t *words, size_t n)
     return HP_OK;
 }
 
-/* --- The sum ---------------------------------------------------------------------------------- */
+/* --- The result ------------------------------------------------------------------------------- */
 
 /* A pair without a second word: the thread ended there. */
 static enum hp_err end_half(struct hp_tally *t)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MISSING_MODULES_MAX 4096 /* more placeholders than this are not believed */
+#define MISSING_MODULES_MAX 4096 /* largest believable number of placeholders */
 
 /* --- Collecting ------------------------------------------------------------------------------- */
 
@@ -53,7 +53,7 @@ static enum hp_err collect_segment(struct hp_trace_code_out *out, uint32_t id)
     return HP_OK;
 }
 
-/* Parents first; the code map sees to it that they are there and not too many. */
+/* Parents first; the code map makes sure that they exist and are not too many. */
 enum hp_err hp_trace_code_add(struct hp_trace_code_out *out, uint32_t id)
 {
     uint32_t ids[HP_RUN_MAX + 1], n = 0;
@@ -151,7 +151,7 @@ static enum hp_err load_module(struct hp_bytes_in *in, bool skipped, struct hp_c
     return HP_OK;
 }
 
-/* Ids are given in order as code is met, so a long way to the next one is not believed. */
+/* Ids are given in order of appearance, so a large gap is not believed. */
 #define MISSING_SEGMENTS_MAX (1u << 22)
 
 static enum hp_err load_segment(struct hp_bytes_in *in, uint32_t version, struct hp_code *code)
@@ -165,7 +165,7 @@ static enum hp_err load_segment(struct hp_bytes_in *in, uint32_t version, struct
     segment.bytes = hp_in_bytes(in, segment.size);
     if (in->bad)
         return hp_fail(HP_ERR_FORMAT, "a segment's record is cut off");
-    /* Checked here too, so that the trace is blamed and not the caller. */
+    /* Checked here too, so that the error is in the trace, not in the call. */
     if (id == 0 || id >= HP_SEGMENTS_MAX ||
         id > hp_code_segment_limit(code) + MISSING_SEGMENTS_MAX || segment.size == 0 ||
         segment.module >= hp_code_n_modules(code) || segment.mode > HP_MODE_THUMB)
@@ -173,7 +173,7 @@ static enum hp_err load_segment(struct hp_bytes_in *in, uint32_t version, struct
     return hp_code_add_segment(code, id, &segment);
 }
 
-/* Keeps the first error's text while the rest is loaded: one bad segment costs itself alone. */
+/* Keeps the first error's text while the rest is loaded: only the bad segment is lost. */
 struct first_error {
     enum hp_err err;
     char text[160];

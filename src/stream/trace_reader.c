@@ -366,7 +366,7 @@ static enum hp_err take_addresses(const struct hp_trace_reader *reader)
     return damaged(reader);
 }
 
-/* --- Every kind of frame ---------------------------------------------------------------------- */
+/* --- By kind of frame ------------------------------------------------------------------------- */
 
 static enum hp_err take_words(struct hp_trace_reader *reader, const struct hp_trace_frame *frame,
                               struct hp_code *code)
@@ -458,7 +458,7 @@ static enum hp_err take_frame(struct hp_trace_reader *reader, const struct hp_tr
     }
 }
 
-/* --- Going on --------------------------------------------------------------------------------- */
+/* --- Continuing ------------------------------------------------------------------------------- */
 
 static enum hp_err truncated(struct hp_trace_reader *reader)
 {

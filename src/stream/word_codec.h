@@ -27,7 +27,7 @@ struct hp_word_codec;
 
 #define HP_WORD_CODEC_MAX (8u << 20) /* words in one sequence, at most */
 
-/* hp_word_decode() may write this many words beyond the `n` asked for. */
+/* hp_word_decode() may write this many words beyond the requested `n`. */
 #define HP_WORD_CODEC_SLACK 16
 
 enum hp_err hp_word_codec_new(struct hp_word_codec **codec);

@@ -250,7 +250,7 @@ void hp_debug_close(struct hp_debug *debug)
     free(debug);
 }
 
-/* --- Questions -------------------------------------------------------------------------------- */
+/* --- Queries ---------------------------------------------------------------------------------- */
 
 /* The DIE that has the unit's functions: with split DWARF it is in a separate file. */
 static Dwarf_Die function_die(Dwarf_Die *die)

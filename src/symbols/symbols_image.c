@@ -37,7 +37,7 @@ static bool read_range(int fd, struct hp_elf *file, size_t from, size_t size)
     return true;
 }
 
-/* --- What is left out ------------------------------------------------------------------------- */
+/* --- Sections left out ------------------------------------------------------------------------ */
 
 static bool can_wait(const Elf64_Shdr *section, const char *name)
 {

@@ -294,7 +294,7 @@ void hp_lines_close(struct hp_lines *lines)
     free(lines);
 }
 
-/* --- Questions -------------------------------------------------------------------------------- */
+/* --- Queries ---------------------------------------------------------------------------------- */
 
 enum hp_err hp_lines_find(const struct hp_lines *lines, uint64_t address, const char **file,
                           uint32_t *line)

@@ -126,7 +126,7 @@ enum hp_err hp_debug_source(struct hp_debug *debug, uint64_t address, struct hp_
 enum hp_err hp_debug_frames(struct hp_debug *debug, uint64_t address,
                             struct hp_source_frames *frames);
 
-/* --- Line tables alone ------------------------------------------------------------------------ */
+/* --- Line tables only ------------------------------------------------------------------------- */
 
 /* The line tables of one file. */
 struct hp_lines;
@@ -197,7 +197,7 @@ enum hp_err hp_unit_load_inlines(struct hp_debug_unit *unit, Dwarf_Die *die, con
 enum hp_err hp_unit_load_scopes(struct hp_debug_unit *unit, Dwarf_Die *die, const char *directory,
                                 struct hp_strings *strings);
 
-/* --- For these -------------------------------------------------------------------------------- */
+/* --- Shared by these -------------------------------------------------------------------------- */
 
 /* Deeper than compilers nest scopes. */
 #define HP_DIE_MAX_DEPTH 256

@@ -297,7 +297,7 @@ static void on_syscall_return(qemu_plugin_id_t id, unsigned cpu, int64_t number,
     }
 }
 
-/* --- Beginnings and ends ---------------------------------------------------------------------- */
+/* --- Start and end ---------------------------------------------------------------------------- */
 
 static void on_thread_exit(void *data)
 {
@@ -321,7 +321,7 @@ static void after_fork_child(void)
     hp_writer_after_fork(&writer, child_serial, arena->follow != 0);
 }
 
-/* The process exits in an orderly way: say so for all its threads. */
+/* The process exits normally: marks all its threads. */
 static void on_exit_process(qemu_plugin_id_t id, void *data)
 {
     (void)id, (void)data;

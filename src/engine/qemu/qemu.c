@@ -12,7 +12,7 @@
 
 #define PLUGIN "hotpath-qemu.so"
 
-/* --- The parts / ------------------------------------------------------------------------------ */
+/* --- The parts -------------------------------------------------------------------------------- */
 
 /* Appends a text with its commas doubled: a single one separates QEMU's options. */
 static char *put_doubled(char *out, const char *text)

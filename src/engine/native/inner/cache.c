@@ -354,7 +354,7 @@ void hp_cache_link(uint32_t number, uint32_t segment)
     atomic_fetch_add_explicit(&hp_engine.arena->stats.links, 1, memory_order_relaxed);
 }
 
-/* --- Parting ---------------------------------------------------------------------------------- */
+/* --- Unlinking -------------------------------------------------------------------------------- */
 
 static void remove_from_hash(uint32_t segment)
 {
@@ -458,7 +458,7 @@ void hp_cache_flush(void)
     atomic_fetch_add(&hp_engine.arena->stats.flushes, 1);
 }
 
-/* --- Getting ---------------------------------------------------------------------------------- */
+/* --- Lookup ----------------------------------------------------------------------------------- */
 
 /*
  * The cache is full: flushes it. If a thread does not leave it, no part of it may be reused: the

@@ -88,7 +88,7 @@ void hp_cache_start(void);
  * is no code there or (see `*why`) it cannot be translated. */
 uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, bool land, const char **why);
 
-/* The same, only if it is there. */
+/* The same, only if it is already translated. */
 uint32_t hp_cache_find(uint64_t pc);
 
 /* For the translator: room for `code` bytes of code and `small` bytes of small items in an area
@@ -98,7 +98,7 @@ struct hp_area *hp_cache_room(uint64_t pc, uint32_t code, uint32_t small);
 /* The gate's address within the area. */
 uint8_t *hp_cache_gate(const struct hp_area *area, int gate);
 
-uint32_t hp_cache_new_segment(void); /* 0: no room; likewise below */
+uint32_t hp_cache_new_segment(void); /* 0: no room; also below */
 uint32_t hp_cache_new_exit(void);
 uint32_t hp_cache_new_piece(void);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The processor, as the engine's files name its parts.
+ * Names for parts of the processor.
  */
 #ifndef HP_NATIVE_CPU_H
 #define HP_NATIVE_CPU_H

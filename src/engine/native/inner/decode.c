@@ -13,7 +13,7 @@ static const uint8_t prefix_bits[256] = {
     [0x67] = P67,           [0xf0] = POTHER, [0xf2] = PF2,    [0xf3] = PF3,
 };
 
-/* --- Prefixes and opcodes / ------------------------------------------------------------------- */
+/* --- Prefixes and opcodes --------------------------------------------------------------------- */
 
 // The usual case, no prefix or a REX, without a branch on which.
 static bool take_rex(struct hp_x86_parts *p, struct hp_x86 *insn)
@@ -135,7 +135,7 @@ static bool take_opcode(struct hp_x86_parts *p)
     return p->entry != 0;
 }
 
-/* --- Operands / ------------------------------------------------------------------------------- */
+/* --- Operands --------------------------------------------------------------------------------- */
 
 // A number of 1 to 8 readable bytes. If possible, without a branch on how many.
 static int64_t little_endian(const struct hp_x86_parts *p, unsigned bytes)
@@ -234,7 +234,7 @@ static bool take_immediate(struct hp_x86_parts *p, struct hp_x86 *insn)
     return true;
 }
 
-/* --- The whole / ------------------------------------------------------------------------------ */
+/* --- The whole -------------------------------------------------------------------------------- */
 
 static bool take_all(struct hp_x86_parts *p, struct hp_x86 *insn)
 {

@@ -25,7 +25,7 @@ static void conservative(struct hp_x86 *insn)
     insn->writes_flags = false;
 }
 
-/* --- Registers of the encoding / -------------------------------------------------------------- */
+/* --- Registers of the encoding ---------------------------------------------------------------- */
 
 static unsigned opcode_register(const struct hp_x86_parts *p)
 {
@@ -110,7 +110,7 @@ static void read_vvvv(const struct hp_x86_parts *p, struct hp_x86 *insn)
     reads(insn, 1u << p->vvvv);
 }
 
-/* --- One-byte opcodes / ----------------------------------------------------------------------- */
+/* --- One-byte opcodes ------------------------------------------------------------------------- */
 
 static void xchg_accumulator(const struct hp_x86_parts *p, struct hp_x86 *insn)
 {
@@ -258,7 +258,7 @@ static void x87(const struct hp_x86_parts *p, struct hp_x86 *insn)
         insn->reads_flags = true;
 }
 
-/* --- Two-byte opcodes / ----------------------------------------------------------------------- */
+/* --- Two-byte opcodes ------------------------------------------------------------------------- */
 
 static void group7(const struct hp_x86_parts *p, struct hp_x86 *insn)
 {
@@ -409,7 +409,7 @@ static void pcmpstr(const struct hp_x86_parts *p, struct hp_x86 *insn)
         writes(insn, CX, false);
 }
 
-/* --- VEX / ------------------------------------------------------------------------------------ */
+/* --- VEX -------------------------------------------------------------------------------------- */
 
 static void bls(const struct hp_x86_parts *p, struct hp_x86 *insn)
 {
@@ -430,7 +430,7 @@ static void mulx(const struct hp_x86_parts *p, struct hp_x86 *insn)
     writes(insn, 1u << p->vvvv, false);
 }
 
-/* --- All / ------------------------------------------------------------------------------------ */
+/* --- All -------------------------------------------------------------------------------------- */
 
 static void set_kind(struct hp_x86 *insn, enum hp_x86_kind kind, unsigned registers)
 {

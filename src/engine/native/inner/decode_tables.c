@@ -6,7 +6,7 @@
 
 #define DO(what) ((uint32_t)DO_##what << ACTION)
 
-/* --- Patterns that many opcodes share / ------------------------------------------------------- */
+/* --- Patterns that many opcodes share --------------------------------------------------------- */
 
 enum {
     V = MODRM | K, /* vector registers, or x87 */

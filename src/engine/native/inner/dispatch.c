@@ -65,7 +65,7 @@ void hp_lock_break(void)
     atomic_store(&lock_word, 0);
 }
 
-/* --- Going on --------------------------------------------------------------------------------- */
+/* --- Continuing ------------------------------------------------------------------------------- */
 
 /* The segment at `pc`, a new one with a landing if `land`; 0: none can be made. With the lock
  * held. */

@@ -209,7 +209,7 @@ bool hp_is_sysenter(uint64_t pc)
     return insn.kind == HP_X86_SYSTEM && bytes[insn.opcode_at + 1] == 0x34;
 }
 
-/* --- int 0x80 / ------------------------------------------------------------------------------- */
+/* --- int 0x80 --------------------------------------------------------------------------------- */
 
 /*
  * i386 calls that the engine would have to know about: they make threads, processes, mappings or

@@ -86,7 +86,7 @@ struct hp_self {
     struct hp_actions *actions;
     uint64_t mask; /* of the program, as it sees it */
     struct hp_altstack altstack;
-    bool has_signal;         /* one was caught and waits for delivery; all are blocked meanwhile */
+    bool has_signal;         /* one was caught and waits for delivery; all others are blocked */
     bool has_write;          /* the program writes to translated code, at `write_address` */
     bool has_trap_flag;      /* its next instruction, POPF, sets it */
     bool has_breakpoint;     /* a hardware breakpoint was hit */
@@ -249,7 +249,7 @@ void hp_gate_exit(void);    /* an exit that is not linked: its number is in HP_A
 void hp_gate_miss(void);    /* an indirect transfer to HP_AT_TARGET; rcx is in HP_AT_RCX */
 void hp_gate_syscall(void); /* a system call; exit number */
 void hp_gate_far(void);     /* a far transfer, at the exit's target; exit number */
-void hp_gate_int80(void);   /* a system call by int 0x80, likewise */
+void hp_gate_int80(void);   /* a system call by int 0x80; exit number */
 void hp_gate_x87(void);     /* after an instruction that stored x87 state; exit number */
 void hp_gate_resume(void);  /* continue at HP_AT_TARGET; all registers are the program's */
 
@@ -410,7 +410,7 @@ void hp_maps_written(int fd);
 void hp_maps_loaded(uint64_t low, uint64_t high, int prot, const char *path, uint64_t base);
 void hp_maps_vdso(uint64_t at);
 
-/* --- Code that can be written (guards.c) / ---------------------------------------------------- */
+/* --- Writable code (guards.c) ----------------------------------------------------------------- */
 
 /* The pages of [low, high) hold code that has just been translated. Those that are writable there,
  * or through another mapping of the same file, become read-only until they are written. False: not
@@ -425,7 +425,7 @@ bool hp_guards_lift(uint64_t low, uint64_t high);
 bool hp_guards_any(void);
 /* How often guards were lifted: a thread that was stopped by one may find it gone. */
 extern _Atomic uint64_t hp_guards_lifted;
-/* As hp_guards_lift(), with the lock held. */
+/* Like hp_guards_lift(), with the lock held. */
 bool hp_guards_remove(uint64_t low, uint64_t high);
 /* Calls `each` with every page that is guarded. With the lock held. */
 void hp_guards_each(void (*each)(uint64_t page));
@@ -490,7 +490,7 @@ void hp_signals_forget_held(void); /* a forked child has none */
 bool hp_signals_force(struct hp_self *self, const struct hp_siginfo *info);
 _Noreturn void hp_signals_die(struct hp_self *self, int number); /* it ends the process */
 
-/* --- Restrictions of system calls (filters.c) / ----------------------------------------------- */
+/* --- Restrictions of system calls (filters.c) ------------------------------------------------- */
 
 #define HP_RESTRICTED_STRICT   1u /* seccomp's strict mode */
 #define HP_RESTRICTED_DISPATCH 2u /* calls are returned to the program as SIGSYS */

@@ -16,7 +16,7 @@
 
 /* --- Bytes ------------------------------------------------------------------------------------ */
 
-/* For reading and writing any bytes, wherever they are. */
+/* Unaligned access to memory of any type. */
 struct eight {
     uint64_t value;
 } __attribute__((packed, may_alias));

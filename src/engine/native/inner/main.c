@@ -71,7 +71,7 @@ void hp_run_natively(const char *what, const char *why)
     execute();
 }
 
-/* --- Itself ----------------------------------------------------------------------------------- */
+/* --- The engine itself ------------------------------------------------------------------------ */
 
 /* The engine is position-independent and has no loader: relocates itself. */
 static void relocate(const Elf64_Dyn *dynamic)
@@ -125,7 +125,7 @@ static void start_clock(void)
     hp_engine.tsc_start = hp_engine_ticks();
 }
 
-/* --- What it is to do ------------------------------------------------------------------------- */
+/* --- Reading the start block ------------------------------------------------------------------ */
 
 /* Whether the descriptor is the start block. Reading a few bytes to find out is safe only for
  * memory files, which have seals. */
@@ -164,7 +164,7 @@ static void read_start(void)
     hp_engine.program_path = start->path;
 }
 
-/* --- The program's first sight ---------------------------------------------------------------- */
+/* --- The program's initial state -------------------------------------------------------------- */
 
 static Elf64_auxv_t *find_auxv(uint64_t *stack)
 {

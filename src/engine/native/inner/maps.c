@@ -363,7 +363,7 @@ static void read_maps(struct hp_self *self)
             tell(self, &modules[i - 1], false);
 }
 
-/* --- Asking ----------------------------------------------------------------------------------- */
+/* --- Queries ---------------------------------------------------------------------------------- */
 
 static bool is_known_code(const struct hp_range *range)
 {

@@ -26,7 +26,7 @@ static struct hp_span span(uint64_t low, uint64_t size)
     return high > low ? (struct hp_span){low, high} : (struct hp_span){0, 0};
 }
 
-/* --- Before ----------------------------------------------------------------------------------- */
+/* --- Before the call -------------------------------------------------------------------------- */
 
 static uint64_t brk_now(void)
 {
@@ -90,7 +90,7 @@ static void look_ahead(const uint64_t *r, struct hp_span spans[2])
     }
 }
 
-/* --- After ------------------------------------------------------------------------------------ */
+/* --- After the call --------------------------------------------------------------------------- */
 
 /* Translated code may be written through this mapping. */
 static void note_alias(const struct hp_range *range)

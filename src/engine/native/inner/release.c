@@ -92,7 +92,7 @@ void hp_release_fault(const struct hp_self *self)
     enum hp_fault how;
     if (self->has_signal && is_synchronous(&self->info))
         return;                      /* the last one is the program's */
-    uint64_t sync = HP_SIGNALS_SYNC; /* blocked where the engine failed, in a handler */
+    uint64_t sync = HP_SIGNALS_SYNC; /* blocked if the engine failed in a handler */
     hp_sys4(SYS_rt_sigprocmask, 1, (long)&sync, 0, 8);
     hp_fault(writes ? HP_FAULT_WRITE : HP_FAULT_READ, self->fault_address);
     if (find_fault(self->fault_number, self->fault_error, &how))

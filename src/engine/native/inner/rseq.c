@@ -21,7 +21,7 @@ static uint32_t n_slots;
 
 bool hp_rseq_used;
 
-/* --- Signatures / ----------------------------------------------------------------------------- */
+/* --- Signatures ------------------------------------------------------------------------------- */
 
 /* What the kernel requires before an abort address, and such an address. The first signature is the
  * usual one; each of the others has a page. */
@@ -78,7 +78,7 @@ bool hp_rseq_allow(uint32_t signature)
     return known;
 }
 
-/* --- Sections / ------------------------------------------------------------------------------- */
+/* --- Sections --------------------------------------------------------------------------------- */
 
 static bool read_section(uint64_t at, struct hp_rseq_cs *cs)
 {
@@ -166,7 +166,7 @@ static void forget_units(void)
         hp_cache_invalidate(sections[i].cs.start, sections[i].cs.start + sections[i].cs.size);
 }
 
-/* --- Threads / -------------------------------------------------------------------------------- */
+/* --- Threads ---------------------------------------------------------------------------------- */
 
 void hp_rseq_registered(struct hp_self *self, uint64_t area)
 {

@@ -10,7 +10,7 @@
 
 #define STACK_MIN 2048 /* minimum size of a signal stack, on any processor */
 
-/* --- What a process does about signals -------------------------------------------------------- */
+/* --- Signal actions of a process -------------------------------------------------------------- */
 
 static struct hp_actions first_actions;
 static struct hp_actions *all_actions = &first_actions; /* never freed, only reused */

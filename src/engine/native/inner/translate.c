@@ -24,7 +24,7 @@
 #define SMALL_MAX    3072  /* bytes of stubs of a segment */
 #define CODE_RESERVE 320   /* the most that one instruction may need */
 
-/* --- What the head does / --------------------------------------------------------------------- */
+/* --- What the head does ----------------------------------------------------------------------- */
 
 static void learn_head(struct work *w)
 {
@@ -40,7 +40,7 @@ static void learn_head(struct work *w)
     if (!w->may_fault)
         w->dead |= insn->writes & (uint16_t)~w->head_reads;
 }
-/* --- Blocks / --------------------------------------------------------------------------------- */
+/* --- Blocks ----------------------------------------------------------------------------------- */
 
 bool hp_work_is_foreign(const struct hp_x86 *insn)
 {

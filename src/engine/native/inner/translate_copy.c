@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* --- Rewritten operands / --------------------------------------------------------------------- */
+/* --- Rewritten operands ----------------------------------------------------------------------- */
 
 /* reg := reg + the program's GS base, using `other`. */
 static void emit_add_gs_base(struct work *w, unsigned reg, unsigned other)
@@ -166,7 +166,7 @@ static bool emit_far_lea(struct work *w)
     return true;
 }
 
-/* --- Operands relative to GS that ModRM does not give / --------------------------------------- */
+/* --- GS-relative operands without ModRM ------------------------------------------------------- */
 
 /*
  * MOVS, CMPS, LODS, OUTS: adds the program's GS base to rsi and subtracts it afterwards. A repeated
@@ -241,7 +241,7 @@ static void emit_gs_operand(struct work *w)
         emit_gs_accumulator(w);
 }
 
-/* --- All of them / ---------------------------------------------------------------------------- */
+/* --- All of them ------------------------------------------------------------------------------ */
 
 /* A POPF that sets the trap flag is left to hp_step(): HLT faults. The flags are dead here. */
 static void emit_pop_flags(struct work *w)
@@ -280,7 +280,7 @@ void hp_emit_copy(struct work *w)
     uint32_t value = hp_emit_rel(behind, operand);
     memcpy(disp, &value, 4);
 }
-/* --- GS / ------------------------------------------------------------------------------------- */
+/* --- GS --------------------------------------------------------------------------------------- */
 
 void hp_emit_gs_base(struct work *w)
 {

@@ -7,7 +7,7 @@
 
 #define MISS_SIZE 128 /* bytes for a mispredicted return */
 
-/* --- Recording / ------------------------------------------------------------------------------ */
+/* --- Recording -------------------------------------------------------------------------------- */
 
 /* Records the end of the run, inside a rewritten transfer with rcx saved. */
 static void emit_ran_indirect(struct work *w)
@@ -21,7 +21,7 @@ static void emit_ran_indirect(struct work *w)
     hp_emit_add(&w->e, HP_X86_RCX, 4);
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_NEXT);
 }
-/* --- Exits / ---------------------------------------------------------------------------------- */
+/* --- Exits ------------------------------------------------------------------------------------ */
 
 static uint8_t *make_stub(struct work *w, uint32_t exit, int gate)
 {

@@ -83,7 +83,7 @@ struct work {
     struct hp_spot *spot, last;
 };
 
-/* --- Watching / ------------------------------------------------------------------------------- */
+/* --- Watching --------------------------------------------------------------------------------- */
 
 /* From here on the code represents this state. */
 static inline void mark(struct work *w, bool clean, bool rcx_saved, uint8_t first, uint8_t second)
@@ -127,7 +127,7 @@ static inline void mark_recording(struct work *w, uint8_t first, uint8_t second)
     w->all_clean = w->again && !w->found;
 }
 
-/* --- The source (translate.c) / --------------------------------------------------------------- */
+/* --- The source (translate.c) ----------------------------------------------------------------- */
 
 /* Whether an instruction must be left to the processor: it cannot be copied. */
 bool hp_work_is_foreign(const struct hp_x86 *insn);
@@ -146,7 +146,7 @@ bool hp_work_straight(struct work *w);
 /* The piece is complete: gives it its id in the stream. False when the code map is full. */
 bool hp_work_describe(struct work *w, uint64_t end);
 
-/* --- Sections of rseq (translate_section.c) / ------------------------------------------------- */
+/* --- Sections of rseq (translate_section.c) --------------------------------------------------- */
 
 /* Checks whether a section starts at `pc` (then w->section is set). False: it does, but cannot be
  * translated. */
@@ -162,7 +162,7 @@ uint64_t hp_section_stop(const struct work *w, uint64_t pc);
 /* Whether w->insn is allowed in a section: it is translated without additions. */
 bool hp_section_takes(const struct work *w);
 
-/* --- Copying (translate_copy.c) / ------------------------------------------------------------- */
+/* --- Copying (translate_copy.c) --------------------------------------------------------------- */
 
 /* Emits w->insn, with its address-dependent parts rewritten. */
 void hp_emit_copy(struct work *w);
@@ -173,7 +173,7 @@ void hp_emit_gs_base(struct work *w);
 /* reg := the address of the memory operand, without its segment. */
 void hp_emit_address(struct work *w, unsigned reg);
 
-/* --- Exits (translate_exits.c) / -------------------------------------------------------------- */
+/* --- Exits (translate_exits.c) ---------------------------------------------------------------- */
 
 /* Jumps to another segment: always, when the condition of w->insn holds (`taken`) or not, or as
  * LOOP and its kind say. `taken` is what the stream counts. */
@@ -193,7 +193,7 @@ void hp_exit_expected_return(struct work *w, uint64_t expected);
 /* Leaves for C; does not return. */
 void hp_exit_gate(struct work *w, int gate, uint64_t target);
 
-/* --- Addresses (translate_memory.c) / --------------------------------------------------------- */
+/* --- Addresses (translate_memory.c) ----------------------------------------------------------- */
 
 /* w->insn is next: emits the recording of its addresses, and marks its start. */
 void hp_memory_insn(struct work *w);

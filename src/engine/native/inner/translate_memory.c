@@ -33,7 +33,7 @@ static uint16_t registers_of(const struct hp_x86_mem *mems, unsigned n)
     return set;
 }
 
-/* --- Single instructions / -------------------------------------------------------------------- */
+/* --- Single instructions ---------------------------------------------------------------------- */
 
 /* The registers of an operand, as bits of REX. */
 static unsigned rex_of(unsigned reg, uint8_t base, uint8_t index)
@@ -155,7 +155,7 @@ static void emit_record(struct hp_emit *e, const struct hp_x86_mem *mem, unsigne
         hp_emit_u32(e, (uint32_t)slot * 8);
 }
 
-/* --- Holding registers / ---------------------------------------------------------------------- */
+/* --- Holding registers ------------------------------------------------------------------------ */
 
 static bool ends_block(const struct hp_x86 *insn)
 {
@@ -257,7 +257,7 @@ static void record(struct work *w, const struct hp_x86_mem *mems, unsigned n)
         restore(w);
 }
 
-/* --- What the translator calls / -------------------------------------------------------------- */
+/* --- What the translator calls ---------------------------------------------------------------- */
 
 void hp_memory_begin(struct work *w)
 {

@@ -15,7 +15,7 @@
 
 static const char unfit[] = "a restartable sequence (rseq) that cannot be run in one piece";
 
-/* --- Labels / --------------------------------------------------------------------------------- */
+/* --- Labels ----------------------------------------------------------------------------------- */
 
 static bool is_inside(const struct work *w, uint64_t pc)
 {
@@ -100,7 +100,7 @@ static void fix_jumps(struct work *w)
     }
 }
 
-/* --- The code / ------------------------------------------------------------------------------- */
+/* --- The code --------------------------------------------------------------------------------- */
 
 /*
  * The entry into a section: its last instruction tells the kernel that the section begins (unless
@@ -271,7 +271,7 @@ static void make_pieces(struct work *w, uint64_t pc, const char **why)
     }
 }
 
-/* --- The whole / ------------------------------------------------------------------------------ */
+/* --- The whole -------------------------------------------------------------------------------- */
 
 bool hp_section_begin(struct work *w, uint64_t pc, const char **why)
 {

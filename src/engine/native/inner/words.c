@@ -95,7 +95,7 @@ void hp_words_finish(struct hp_self *self, enum hp_end_reason reason)
     hp_writer_finish(hp_engine.arena, &self->writer, reason);
 }
 
-/* --- Addresses / ------------------------------------------------------------------------------ */
+/* --- Addresses -------------------------------------------------------------------------------- */
 
 #define ADDRESSES_MAX 512 /* per block: more than there can be */
 

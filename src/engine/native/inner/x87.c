@@ -58,7 +58,7 @@ void hp_x87_correct_frame(struct hp_self *self, uint8_t *state)
         memcpy(state + 8, &pointer, 8);
 }
 
-/* --- Instructions / --------------------------------------------------------------------------- */
+/* --- Instructions ----------------------------------------------------------------------------- */
 
 /* Where the pointer is in what the instruction stored at `at`, and its size; 0: not stored. */
 static uint64_t find_pointer(const struct hp_self *self, const struct hp_last *l, uint64_t at,
