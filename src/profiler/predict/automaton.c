@@ -154,16 +154,16 @@ void hp_automaton_prefix(const struct hp_automaton *a, uint32_t node, struct hp_
 
 /* --- The rules -------------------------------------------------------------------------------- */
 
-/* What an arc is made of. */
+/* Data for making an arc. */
 struct making {
     struct hp_automaton *a;
-    struct hp_prefix at; /* the path at hand */
+    struct hp_prefix at; /* the current path */
     uint32_t paths[HP_RUN_MAX];
     uint32_t n;
 };
 
-/* Where the block falls through to. Any transfer of Thumb may be conditional, and of code that
- * nobody can decode. */
+/* Where the block falls through to. Any Thumb transfer may be conditional, and any in code that
+ * cannot be decoded. */
 static uint64_t fall_of(const struct hp_code *code, const struct hp_block *block)
 {
     bool may = block->flow == HP_FLOW_COND || !hp_rule_is_branch(block) ||
@@ -172,7 +172,7 @@ static uint64_t fall_of(const struct hp_code *code, const struct hp_block *block
     return may ? block->end : NOWHERE;
 }
 
-/* The path at hand is finished; another starts. */
+/* Finishes the current path and starts another. */
 static void end_path(struct making *m, uint64_t start, uint32_t block, uint16_t flags)
 {
     struct hp_prefix *at = &m->at;
@@ -203,7 +203,7 @@ static void transfer(struct making *m, uint32_t to)
     at->last = to;
     if (!hp_rule_is_branch(b))
         return;
-    if (at->length == m->a->max_length) { /* the outcome is of no path */
+    if (at->length == m->a->max_length) { /* the outcome belongs to no path */
         end_path(m, target, to, HP_INDEXED_SPLIT);
         return;
     }
@@ -243,7 +243,7 @@ static enum hp_err grow_far(struct hp_automaton *a)
     return HP_OK;
 }
 
-/* Runs through the unit, from the node on. */
+/* Runs the unit, starting at the node. */
 static enum hp_err make_arc(struct hp_automaton *a, uint32_t node, uint32_t unit,
                             struct hp_arc *arc)
 {

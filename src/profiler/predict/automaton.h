@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * The automaton behind the fast detector of forward paths.
+ * The automaton of the fast detector of forward paths.
  *
- * A *node* is all that matters of what was executed before: the path at hand as far as it goes (a
- * *prefix*), and the block whose successor is not known yet. From a node, a unit (code.h) that is
- * executed next leads to another node, and on the way paths may end: an *arc*. Arcs are made by the
- * rules of paths when they are first needed; from then on a step, however many blocks and paths it
- * stands for, is a look at a node or into a hash table. Paths are ids of an index.
+ * A *node* is all that matters of the execution so far: the unfinished current path (a *prefix*),
+ * and the block whose successor is not known yet. From a node, the unit (code.h) that is executed
+ * next leads to another node, and paths may end on the way: an *arc*. Arcs are made by the rules of
+ * paths when first needed. From then on a step, however many blocks and paths it covers, is one
+ * lookup in a node or a hash table. Paths are ids of an index.
  *
- * Measured on traces with a word a block, nanoseconds a branch for all that is behind the cursor:
- * outcomes shifted into a register and a hash at the end of a path 6 to 7, arcs in a hash table
- * only 3.5 to 8, this 2.5 to 4. Where a word is a run of blocks it is below 2.
+ * Measured on traces with a word per block, in nanoseconds per branch for everything after the
+ * cursor: outcomes shifted into a register and a hash at the end of a path 6 to 7, arcs in a hash
+ * table only 3.5 to 8, this 2.5 to 4. With a word per run of blocks it is below 2.
  */
 #ifndef HP_PROFILER_PREDICT_AUTOMATON_H
 #define HP_PROFILER_PREDICT_AUTOMATON_H
@@ -20,13 +20,13 @@
 struct hp_prefix {
     uint64_t start, outcomes, targets; /* as in struct hp_path */
     uint32_t block;
-    uint32_t last; /* block: retired, its successor is not known */
+    uint32_t last; /* block: retired, its successor is unknown */
     uint32_t length, n_targets;
     uint64_t list[HP_PATH_MAX_LENGTH]; /* of targets */
 };
 
-/* A step to a unit: where it leads, and the path that ends on the way; HP_ARC_NONE: none. Several:
- * where in `lists` they are, their number first, with HP_ARC_MANY set. */
+/* A step to a unit: the next node, and the path that ends on the way; HP_ARC_NONE: none. Several
+ * paths: their position in `lists`, preceded there by their number, with HP_ARC_MANY set. */
 struct hp_arc {
     uint32_t unit;
     uint32_t next; /* node */
@@ -41,9 +41,8 @@ static inline bool hp_arc_is_many(uint32_t path)
     return path + 1 > HP_ARC_MANY;
 }
 
-/* The arcs of a node that are looked at first, in order of appearance; of nodes made one after
- * another they are side by side. All others are in a hash table. (Bringing those near that are
- * needed often was no faster.) */
+/* The arcs of a node that are tried first, in order of appearance; consecutive nodes have them side
+ * by side. All others are in a hash table. (Moving frequent ones here was no faster.) */
 #define HP_NODE_ARCS 2
 struct hp_node_arcs {
     struct hp_arc arcs[HP_NODE_ARCS]; /* next 0: free */
@@ -65,7 +64,7 @@ struct hp_automaton {
     struct hp_node_arcs *near; /* by node; [0] is not used */
     size_t cap_near;
     struct hp_far_arc *far; /* open addressing, linear probing */
-    unsigned shift;         /* 32 - log2 of the number of them there is room for */
+    unsigned shift;         /* 32 - log2 of its capacity */
     size_t n_far;
     struct hp_node_of_paths *nodes; /* [0] is not used */
     size_t n_nodes, cap_nodes;
@@ -82,7 +81,7 @@ enum hp_err hp_automaton_init(struct hp_automaton *a, const struct hp_code *code
                               struct hp_index *index, uint32_t max_length);
 void hp_automaton_fini(struct hp_automaton *a);
 
-/* Forgets all nodes and arcs. */
+/* Drops all nodes and arcs. */
 void hp_automaton_clear(struct hp_automaton *a);
 
 /* The node of a prefix, from 1 on; HP_ERR_NOMEM. */
@@ -91,7 +90,7 @@ enum hp_err hp_automaton_node(struct hp_automaton *a, const struct hp_prefix *pr
 /* The inverse. */
 void hp_automaton_prefix(const struct hp_automaton *a, uint32_t node, struct hp_prefix *prefix);
 
-/* Finds an arc that is not the first of its node, or makes it. false: memory ran out. */
+/* Finds an arc that is not among the first of its node, or makes it. false: out of memory. */
 bool hp_automaton_arc(struct hp_automaton *a, uint32_t node, uint32_t unit, struct hp_arc *arc);
 
 #endif

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prediction from branch frequencies, as the binary translator Boa makes it (Sathaye et al.;
- * related work of Duesterwald and Bala): every branch direction is counted while paths are
- * profiled, and heads as in NET. When a head is hot, a path is made from there by always following
- * the direction that was counted most (of equals, the one met first), to the first backward branch.
- * Correlation of branches is lost, so the path may be one that never runs; it is predicted all the
- * same. Then the head's count restarts.
+ * Prediction from branch frequencies, as in the binary translator Boa (Sathaye et al.; related work
+ * of Duesterwald and Bala). Every branch direction is counted while paths are profiled, and heads
+ * as in NET. When a head is hot, a path is built from there by always following the most frequent
+ * direction (of equals, the first seen), to the first backward branch. Correlation of branches is
+ * lost, so the path may be one that never runs; it is predicted nevertheless. Then the head's count
+ * restarts.
  *
- * A *site* is a branch, an *edge* one of its directions. What comes after an edge is the site that
- * came after it when it was first met.
+ * A *site* is a branch, an *edge* one of its directions. The successor of an edge is the site that
+ * followed it the first time.
  *
  * Operations: for an execution, one for the head and one for each branch; for a prediction, one for
  * each branch followed.
@@ -25,23 +25,23 @@ struct edge {
     struct hp_flow_branch branch;
     uint64_t count;
     uint32_t site;
-    uint32_t next;  /* site; NONE: the path ends with it, or nothing is known behind it */
+    uint32_t next;  /* site; NONE: the path ends with it, or its successor is unknown */
     uint32_t other; /* the next direction of the site; NONE */
 };
 
 struct site {
     uint64_t address;
-    uint32_t first, last; /* edges, in the order in which they were met */
+    uint32_t first, last; /* edges, in order of first occurrence */
 };
 
 struct boa {
     struct hp_scheme base; /* first */
     uint32_t delay;
-    uint32_t *counts; /* by head: one more than its count; 0: never counted */
+    uint32_t *counts; /* by head: 1 + its count; 0: never counted */
     size_t cap_counts;
-    uint32_t *first_edge; /* by path: where in `along` its edges are, + 1; 0: not looked at */
+    uint32_t *first_edge; /* by path: position of its edges in `along`, + 1; 0: not listed yet */
     size_t cap_first_edge;
-    uint32_t *along; /* for each path its number of edges, and these */
+    uint32_t *along; /* for each path the number of its edges, then the edges */
     size_t n_along, cap_along;
     struct site *sites;
     size_t n_sites, cap_sites;
@@ -89,7 +89,7 @@ static enum hp_err number_target(struct boa *boa, uint64_t target, uint32_t *num
 static enum hp_err find_edge(struct boa *boa, struct hp_flow_branch *branch, uint32_t *edge)
 {
     uint32_t site, number;
-    /* Where an indirect branch goes back to is no part of a path: that is one direction. */
+    /* A backward target of an indirect branch is not part of a path: all count as one direction. */
     if (branch->indirect && branch->taken && branch->target <= branch->address)
         branch->target = 0;
     HP_TRY(find_site(boa, branch->address, &site));
@@ -110,7 +110,7 @@ static enum hp_err find_edge(struct boa *boa, struct hp_flow_branch *branch, uin
     return HP_OK;
 }
 
-/* Writes down which edges a path is made of. */
+/* Lists the edges of a path. */
 static enum hp_err list_edges(struct boa *boa, const struct hp_flow_step *step)
 {
     struct hp_flow_branch branches[HP_PATH_MAX_LENGTH];
@@ -142,8 +142,8 @@ static const struct edge *likeliest(const struct boa *boa, uint32_t site)
     return best;
 }
 
-/* Follows the likelier directions from `site` on, to a backward branch or as far as a path can be;
- * predicts that. */
+/* Follows the most frequent directions from `site`, to a backward branch or the maximum length, and
+ * predicts that path. */
 static void follow(struct boa *boa, const struct hp_flow_step *step, uint32_t site)
 {
     struct hp_flow_branch branches[HP_PATH_MAX_LENGTH];
@@ -154,7 +154,7 @@ static void follow(struct boa *boa, const struct hp_flow_step *step, uint32_t si
     struct hp_path path = {.start = at_hand.start, .block = at_hand.block, .events = 1};
     bool back = false;
     while (!back && path.length < boa->base.max_length) {
-        if (site == NONE) /* nothing is known behind here */
+        if (site == NONE) /* unknown from here on */
             return;
         const struct edge *edge = likeliest(boa, site);
         const struct hp_flow_branch *b = &edge->branch;

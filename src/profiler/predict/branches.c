@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "profiler/predict/branches.h"
 
-/* Between two branches: seams of long blocks and system calls. More are not looked at. */
+/* Blocks between two branches: seams of long blocks and system calls. The search stops after
+ * these. */
 #define MAX_BETWEEN 4096
 
 static uint64_t module_key(uint32_t module, uint64_t start)
@@ -9,7 +10,7 @@ static uint64_t module_key(uint32_t module, uint64_t start)
     return start ^ (uint64_t)module << 48;
 }
 
-/* The code map may have grown. Without memory, what is missing is not found. */
+/* Adds new blocks of the code map. Without memory, missing ones are not found. */
 static void update(struct hp_branch_finder *f)
 {
     for (; f->n_blocks < hp_code_n_blocks(f->code); f->n_blocks++) {
@@ -21,8 +22,8 @@ static void update(struct hp_branch_finder *f)
     }
 }
 
-/* The block at an address, preferably of a module: another program of the run may have had other
- * code there. */
+/* The block at an address, preferably of the module: another program of the run may have had
+ * different code there. */
 static const struct hp_block *block_at(const struct hp_branch_finder *f, uint32_t module,
                                        uint64_t address)
 {
@@ -32,7 +33,7 @@ static const struct hp_block *block_at(const struct hp_branch_finder *f, uint32_
     return id == HP_MAP64_NONE ? NULL : hp_code_block(f->code, id);
 }
 
-/* From `block` on, the first that ends with a branch; NULL: not known. */
+/* The first block from `block` on that ends with a branch; NULL: unknown. */
 static const struct hp_block *next_branch(const struct hp_branch_finder *f,
                                           const struct hp_block *block)
 {
@@ -41,7 +42,7 @@ static const struct hp_block *next_branch(const struct hp_branch_finder *f,
     return block;
 }
 
-/* Where the branch went, given its outcome; takes a target from the list if it is in it. */
+/* Where the branch went, given its outcome; consumes a target from the list if it is listed. */
 static uint64_t went_to(const struct hp_block *block, bool taken, const uint64_t **targets,
                         const uint64_t *end)
 {

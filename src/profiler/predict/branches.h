@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which branches a forward path is made of, by the code map; while that grows.
+ * Finds the branches of a forward path in the code map, while that grows.
  */
 #ifndef HP_PROFILER_PREDICT_BRANCHES_H
 #define HP_PROFILER_PREDICT_BRANCHES_H
@@ -27,7 +27,7 @@ struct hp_branch_finder {
     const struct hp_code *code;
     struct hp_map64 by_module; /* start, and module -> the newest block there */
     struct hp_map64 by_start;  /* the same, of any module */
-    uint32_t n_blocks;         /* that are in them */
+    uint32_t n_blocks;         /* blocks in the maps */
 };
 
 /* Keeps `code`. */

@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How to find vertices and edges. */
+/* For finding vertices and edges. */
 struct hp_cfg_memory {
     size_t capacity;            /* of edges */
     struct hp_map64 by_address; /* start of a basic block to its vertex */
-    struct hp_map64 by_ends;    /* from << 32 | to to the edge: there is one at most */
+    struct hp_map64 by_ends;    /* from << 32 | to to the edge: at most one */
     struct hp_map64 by_return;  /* where a call returns to, to the vertex that ends with it */
 };
 
-/* While it is made. */
+/* While it is built. */
 struct build {
     struct hp_cfg *cfg;
     struct hp_code *code;
@@ -29,7 +29,7 @@ struct build {
 
 /* --- Basic blocks ----------------------------------------------------------------------------- */
 
-/* Two blocks may start at the same address when one of them was cut short; else the code was
+/* Two blocks may start at the same address when one of them was cut short; otherwise the code
  * changed. */
 static enum hp_err add_start(struct build *b, uint32_t id)
 {
@@ -56,7 +56,8 @@ static enum hp_err add_vertex(struct build *b, const struct hp_cfg_vertex *verte
     return HP_OK;
 }
 
-/* Only the first piece of each block: what comes behind a start of another is that one's. */
+/* Adds only the first piece of each block: from the start of another block on, it is part of that
+ * one. */
 static enum hp_err add_first_piece(struct build *b, uint32_t id)
 {
     const struct hp_block block = *hp_code_block(b->code, id);
@@ -107,7 +108,7 @@ static enum hp_err make_vertices(struct build *b)
         HP_TRY(add_first_piece(b, b->blocks[i]));
     qsort(cfg->vertices + HP_CFG_FIRST, cfg->graph.n - HP_CFG_FIRST, sizeof *cfg->vertices,
           by_start);
-    /* A block that was given twice is one. */
+    /* Merges blocks given twice. */
     uint32_t n = HP_CFG_FIRST;
     for (uint32_t v = HP_CFG_FIRST; v < cfg->graph.n; v++)
         if (n == HP_CFG_FIRST || cfg->vertices[v].start != cfg->vertices[n - 1].start)
@@ -144,7 +145,7 @@ static enum hp_err add_edge_to(struct hp_cfg *cfg, uint32_t from, uint64_t addre
     return to == HP_NO_ID ? HP_OK : add_edge(cfg, from, to, 0);
 }
 
-/* What the code says. Not taken comes first. */
+/* The edges in the code. Not taken comes first. */
 static enum hp_err add_static_edges(struct hp_cfg *cfg, uint32_t v)
 {
     const struct hp_cfg_vertex *vertex = &cfg->vertices[v];
@@ -160,7 +161,7 @@ static enum hp_err add_static_edges(struct hp_cfg *cfg, uint32_t v)
     return HP_OK;
 }
 
-/* The last vertex of a block; on the way the edges within it are counted. */
+/* The last vertex of a block; counts the edges inside it on the way. */
 static enum hp_err go_through(struct hp_cfg *cfg, const struct hp_block *block, uint64_t count,
                               uint32_t *last)
 {
@@ -178,7 +179,7 @@ static enum hp_err go_through(struct hp_cfg *cfg, const struct hp_block *block, 
     return HP_OK;
 }
 
-/* What was seen. */
+/* An observed edge. */
 static enum hp_err add_observed(struct build *b, const struct hp_edge_count *edge)
 {
     struct hp_cfg *cfg = b->cfg;
@@ -288,8 +289,8 @@ uint32_t hp_cfg_edge(const struct hp_cfg *cfg, uint32_t from, uint32_t to)
 
 /* --- As the detector sees it ------------------------------------------------------------------ */
 
-/* The outcome of the branch at the end of a vertex when control goes on to `to`; -1: no branch is
- * recorded; -2: it cannot be told. */
+/* The outcome of the branch at the end of a vertex when control continues at `to`; -1: no branch is
+ * recorded; -2: ambiguous. */
 static int outcome(const struct hp_cfg_vertex *from, const struct hp_cfg_vertex *to, bool leaves)
 {
     switch (from->flow) {
@@ -306,7 +307,7 @@ static int outcome(const struct hp_cfg_vertex *from, const struct hp_cfg_vertex 
     }
 }
 
-/* Where a back edge leads is not known from its dummy: it is a taken branch (or falls through). */
+/* The dummy of a back edge does not show its target: it is a taken branch (or falls through). */
 static int last_outcome(const struct hp_cfg *cfg, const struct hp_numbering *numbering,
                         const struct hp_numbered_edge *edge)
 {

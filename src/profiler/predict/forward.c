@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The fast detector of forward paths: one automaton for all threads. Between calls a thread keeps
- * the path at hand itself, so the automaton can be thrown away and made again when it has grown too
- * large.
+ * its current path itself, so the automaton can be dropped and rebuilt when it has grown too large.
  */
 #include "profiler/predict/forward.h"
 
@@ -13,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SAVED     64        /* interrupted by signals: no more are returned to */
-#define DEFAULT_NODES (1 << 20) /* some 150 MB; a large compiler makes as many */
+#define MAX_SAVED     64        /* paths interrupted by signals; older ones are dropped */
+#define DEFAULT_NODES (1 << 20) /* about 150 MB; a large compiler makes as many */
 #define MAX_OUT       1024      /* paths handed over at a time */
 
 struct saved {
     struct hp_prefix at;
-    bool fresh; /* no path is at hand */
+    bool fresh; /* there is no current path */
 };
 
 struct hp_forward_thread {
@@ -47,8 +46,8 @@ struct hp_forward {
 
 /* --- What was executed ------------------------------------------------------------------------ */
 
-/* Instructions, blocks and branches in one number, so that those of CHUNK runs can be added up at
- * once. */
+/* Instructions, blocks and branches in one number, so that one addition sums all three; for CHUNK
+ * runs. */
 #define CHUNK      1024
 #define ONE_BLOCK  (UINT64_C(1) << 30)
 #define ONE_BRANCH (UINT64_C(1) << 47)
@@ -68,7 +67,7 @@ static void count(struct hp_forward_counts *counts, uint64_t weight)
     counts->branches += weight / ONE_BRANCH;
 }
 
-/* The code map may have grown. */
+/* Weighs new units of the code map. */
 static bool weigh_units(struct hp_forward *f)
 {
     uint32_t n = hp_code_n_units(f->code);
@@ -87,7 +86,7 @@ static bool weigh_units(struct hp_forward *f)
 
 /* --- Steps ------------------------------------------------------------------------------------ */
 
-/* Writes down the paths of an arc that has many; returns how many. */
+/* Copies the paths of an arc that has many; returns how many. */
 static size_t copy_many(const struct hp_automaton *a, uint32_t path, uint32_t *out)
 {
     const uint32_t *list = a->lists + (path & ~HP_ARC_MANY);
@@ -95,8 +94,8 @@ static size_t copy_many(const struct hp_automaton *a, uint32_t path, uint32_t *o
     return list[0];
 }
 
-/* Walks along steps[1] ... steps[n] from `node`; returns where it got to. Each step waits for the
- * one before to say which node it is at: there is time for everything else. */
+/* Walks along steps[1] ... steps[n] from `node`; returns the last node. Each step waits for the
+ * previous one's node, so everything else costs no time. */
 static uint32_t walk(struct hp_forward *f, uint32_t node, const struct hp_step *steps, size_t n,
                      struct hp_forward_counts *counts)
 {
@@ -140,7 +139,7 @@ static uint32_t walk(struct hp_forward *f, uint32_t node, const struct hp_step *
     return node;
 }
 
-/* The path at hand, with nothing in it, starts at `block`. */
+/* Starts an empty current path at `block`. */
 static void start_path(struct hp_forward *f, struct saved *now, uint32_t block)
 {
     now->at.start = hp_code_block(f->code, block)->start;
@@ -165,7 +164,7 @@ void hp_forward_steps(struct hp_forward_thread *thread, const struct hp_steps *s
     }
     if (now->fresh)
         start_path(f, now, first);
-    now->at.last = first; /* it may be another than it seemed, when it was cut short */
+    now->at.last = first; /* may differ from before: it was cut short */
     if (!weigh_units(f) || hp_automaton_node(&f->automaton, &now->at, &node) != HP_OK) {
         f->out_of_memory = true;
         return;
@@ -175,7 +174,7 @@ void hp_forward_steps(struct hp_forward_thread *thread, const struct hp_steps *s
         node = walk(f, node, steps->steps + i, n, counts);
     }
     hp_automaton_prefix(&f->automaton, node, &now->at);
-    /* Of a block it is known that it was retired when it is known what followed. */
+    /* A block is known to be retired when its successor is known. */
     struct hp_forward_counts last = {0};
     count(counts, weight_of(f->code, first));
     count(&last, weight_of(f->code, now->at.last));
@@ -198,7 +197,7 @@ void hp_forward_batch(struct hp_forward_thread *thread, const struct hp_batch *b
 
 /* --- Events ----------------------------------------------------------------------------------- */
 
-/* A loss or the like: nothing is known of what was going on. */
+/* A loss or the like: the current path is unknown. */
 static void purge(struct hp_forward_thread *thread)
 {
     thread->forward->stats.purges += !thread->now.fresh || thread->n_saved;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A detector of interprocedural forward paths and of nothing else: it finds the paths that
- * hp_detector finds with the PPCR "forward", but as ids of an index, and several times as fast.
+ * A detector of interprocedural forward paths only: it finds the same paths as hp_detector with the
+ * PPCR "forward", but as ids of an index, and several times as fast.
  */
 #ifndef HP_PROFILER_PREDICT_FORWARD_H
 #define HP_PROFILER_PREDICT_FORWARD_H
@@ -13,19 +13,19 @@ struct hp_forward_thread;
 
 struct hp_forward_stats {
     uint64_t purges;  /* of unfinished paths, by a loss or a discontinuity */
-    uint64_t flushes; /* the automaton grew too large and was started afresh */
+    uint64_t flushes; /* the automaton grew too large and was restarted */
 };
 
-/* What is common to the threads. Paths of up to `max_length` branches are put into `index`; the
+/* The part shared by the threads. Paths of up to `max_length` branches are added to `index`; the
  * sink gets those of a thread before each of the functions below returns. Keeps the pointers.
  * `max_nodes`: of the automaton; 0: the default. */
 enum hp_err hp_forward_new(const struct hp_code *code, struct hp_index *index, uint32_t max_length,
                            struct hp_flow_sink *sink, size_t max_nodes,
                            struct hp_forward **forward);
-/* Its threads too. */
+/* Frees its threads too. */
 void hp_forward_free(struct hp_forward *forward);
 const struct hp_forward_stats *hp_forward_stats(const struct hp_forward *forward);
-/* HP_ERR_NOMEM: memory ran out, and paths are missing. */
+/* HP_ERR_NOMEM: out of memory, paths are missing. */
 enum hp_err hp_forward_check(const struct hp_forward *forward);
 
 /* Of a thread, as in struct hp_detector_stats. */

@@ -8,15 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONGEST_CALL 16 /* bytes, at least those of any call instruction */
+#define LONGEST_CALL 16 /* bytes, not less than any call instruction */
 #define SEARCH       4096
 
-/* What a FIFO holds; number 0 is the empty one. The steps are in `contents`, k for each. */
+/* The contents of a FIFO; number 0 is the empty one. The steps are in `contents`, k for each. */
 struct state {
     uint64_t count; /* branches that led here */
     uint32_t n;
-    uint32_t last_step,
-        last_next; /* where it led to the last time: most branches go on as before */
+    uint32_t last_step, last_next; /* the latest transition: most branches repeat it */
 };
 
 struct frame {
@@ -28,21 +27,21 @@ struct hp_general {
     uint32_t k;
     enum hp_general_scope scope;
     uint32_t max_states;
-    struct hp_general_step *steps; /* different ones */
+    struct hp_general_step *steps; /* distinct */
     size_t n_steps, steps_capacity;
-    struct hp_map64 step_of; /* a hash of the step; where that is taken, the next number */
+    struct hp_map64 step_of; /* by a hash of the step; if that is taken, the next number */
     struct state *states;
     uint32_t *contents;
     size_t n_states, states_capacity, contents_capacity;
-    struct hp_map64 state_of; /* a hash of the contents; likewise */
+    struct hp_map64 state_of; /* by a hash of the contents; likewise */
     struct hp_map64 next_of;  /* state << 32 | step */
     struct frame *frames;
     size_t depth, frames_capacity;
-    /* For questions: states by their steps, last step first, and sums of counts before each. */
+    /* For queries: states by their steps, last step first, and the sums of counts before each. */
     uint32_t *order;
     uint64_t *sums;
     size_t n_order;
-    uint64_t asked_at; /* stats.branches then */
+    uint64_t asked_at; /* stats.branches at that time */
     struct hp_general_stats stats;
 };
 
@@ -92,7 +91,7 @@ void hp_general_free(struct hp_general *g)
 
 /* --- Steps and states ------------------------------------------------------------------------- */
 
-/* The number of a step, or UINT32_MAX; `*key` is where it is, or belongs. */
+/* The number of a step, or UINT32_MAX; `*key` is its key in the map. */
 static uint32_t find_step(const struct hp_general *g, const struct hp_general_step *step,
                           uint64_t *key)
 {
@@ -119,7 +118,7 @@ static enum hp_err step_number(struct hp_general *g, const struct hp_general_ste
     return HP_OK;
 }
 
-/* The state with these contents, a new one if need be. */
+/* The state with these contents, created if new. */
 static enum hp_err state_with(struct hp_general *g, const uint32_t *contents, uint32_t n,
                               uint32_t *state)
 {
@@ -135,7 +134,7 @@ static enum hp_err state_with(struct hp_general *g, const uint32_t *contents, ui
             return HP_OK;
     }
     if (g->n_states >= g->max_states)
-        return HP_ERR_NOMEM; /* no text: this is no failure of a call */
+        return HP_ERR_NOMEM; /* no text: not an error of the caller */
     HP_TRY(hp_grow(&g->states, &g->states_capacity, g->n_states + 1, sizeof *g->states));
     HP_TRY(hp_grow(&g->contents, &g->contents_capacity, (g->n_states + 1) * g->k,
                    sizeof *g->contents));
@@ -146,8 +145,8 @@ static enum hp_err state_with(struct hp_general *g, const uint32_t *contents, ui
     return HP_OK;
 }
 
-/* Where a step leads from a state: what it held without its oldest step, if it is full, and this
- * one. Looked up once. */
+/* The state after a step: the contents without the oldest step, if full, plus this one. Computed
+ * once. */
 static enum hp_err next_state(struct hp_general *g, uint32_t from, uint32_t step, uint32_t *to)
 {
     uint64_t key = (uint64_t)from << 32 | step;
@@ -229,8 +228,8 @@ void hp_general_reset(struct hp_general *g)
 
 /* --- Questions -------------------------------------------------------------------------------- */
 
-/* Compares what a state holds, from its last step back, with `n` steps (last one first); 0 when it
- * ends with them. */
+/* Compares a state's contents, from its last step back, with `n` steps (last one first); 0: it ends
+ * with them. */
 static int compare(const struct hp_general *g, uint32_t state, const uint32_t *last_first,
                    uint32_t n)
 {

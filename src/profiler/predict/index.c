@@ -3,9 +3,8 @@
  * The index of paths: open addressing over small slots, the paths themselves in an array in order
  * of appearance.
  *
- * A batch is looked up in three passes, so that what is far away in memory is on its way while the
- * others are worked on: hash and fetch the slot; read the slot and fetch the path; compare. Only
- * the last pass changes anything.
+ * A batch is looked up in three passes that overlap memory accesses: hash and prefetch the slot;
+ * read the slot and prefetch the path; compare. Only the last pass changes anything.
  */
 #include "base/grow.h"
 #include "base/map64.h"
@@ -28,7 +27,7 @@ struct slot {
 struct hp_index {
     struct slot *slots;
     size_t mask;                   /* slots - 1 */
-    struct hp_indexed_path *paths; /* each in a cache line of its own */
+    struct hp_indexed_path *paths; /* each in its own cache line */
     size_t n_paths, cap_paths;
     uint64_t max_paths, mark;
     uint64_t *targets;
@@ -153,7 +152,7 @@ static bool grow_slots(struct hp_index *x)
     return true;
 }
 
-/* Not hp_grow(): a path must not lie in two cache lines. */
+/* Not hp_grow(): a path must not span two cache lines. */
 static bool grow_paths(struct hp_index *x)
 {
     size_t cap = x->cap_paths ? x->cap_paths * 2 : FIRST_PATHS;
@@ -229,7 +228,7 @@ uint32_t hp_index_intern(struct hp_index *index, const struct hp_path *path,
 
 /* --- Batches ---------------------------------------------------------------------------------- */
 
-/* The first path with the same tag: most likely the one; an id, or HP_NO_ID. */
+/* The first path with the same tag, most likely the right one: an id, or HP_NO_ID. */
 static uint32_t candidate(const struct hp_index *x, uint64_t hash)
 {
     for (size_t i = hash & x->mask;; i = (i + 1) & x->mask) {

@@ -2,10 +2,10 @@
 /*
  * The judge: several schemes on one index, measured exactly.
  *
- * All that depends on the order of executions is when a path was predicted: how often it had been
- * run by then. A path has a bit for each scheme that has not predicted it yet; while there are any,
- * those schemes are shown its executions. Once all have predicted it an execution costs an
- * increment. The measures follow in the end from the counts.
+ * Only the time of a prediction depends on the order of executions: how often the path had been run
+ * by then. A path has a bit for each scheme that has not predicted it yet; these schemes are shown
+ * its executions. Once all have predicted it an execution costs one increment. In the end the
+ * measures follow from the counts.
  */
 #include "base/grow.h"
 #include "hotpath/predict.h"
@@ -29,7 +29,7 @@ struct hp_judge {
     struct hp_index *index;
     struct judged schemes[HP_JUDGE_SCHEMES];
     uint32_t ids[HP_PATHS_MAX];
-    size_t n_paths, n_heads; /* that the schemes have room for */
+    size_t n_paths, n_heads; /* for which the schemes have room */
     uint64_t flow, branches, lost;
     bool out_of_memory;
 };
@@ -56,7 +56,7 @@ static void note_prediction(struct hp_judge *j, size_t s, uint32_t id)
         (struct hp_predicted){.path = id, .at = path->count, .flow = j->flow};
 }
 
-/* The schemes that have not predicted the path are shown its execution. */
+/* Shows the execution to the schemes that have not predicted the path. */
 static __attribute__((noinline)) void show(struct hp_judge *j, uint32_t id)
 {
     const struct hp_indexed_path *path = &hp_index_paths(j->index)[id];
@@ -276,7 +276,7 @@ enum hp_err hp_judge_check(const struct hp_judge *judge)
 
 /* --- Measures --------------------------------------------------------------------------------- */
 
-/* In parts of a billion, so that "more than 0.1 %" is exact. */
+/* In billionths, so that "more than 0.1 %" is exact. */
 uint64_t hp_judge_threshold(const struct hp_judge *judge)
 {
     uint64_t share = (uint64_t)(judge->config.hot * BILLION + 0.5);

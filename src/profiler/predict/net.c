@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Next executing tail (Duesterwald and Bala, section 4.1): only heads are counted. A head is
- * counted when control arrives there; when its count exceeds the delay, the path that is executed
- * next from there, which is the one that starts with this arrival, is predicted as a whole.
+ * counted when control arrives there. When its count exceeds the delay, the path executed next from
+ * there, which starts with this arrival, is predicted as a whole.
  *
  * Afterwards the count restarts (after = reset), so another path of the head takes as many arrivals
- * again; or it stays (after = keep), so that every other path of the head is predicted when it is
- * first executed.
+ * again; or it stays (after = keep), so that every other path of the head is predicted at its first
+ * execution.
  *
  * Operations: one for a counted arrival; for a prediction, one for each branch that is collected.
  */
@@ -18,8 +18,8 @@
 struct net {
     struct hp_scheme base; /* first */
     uint32_t delay;
-    uint32_t after;   /* what a counter becomes by a prediction */
-    uint32_t *counts; /* by head: one more than its count; 0: never counted */
+    uint32_t after;   /* the counter after a prediction */
+    uint32_t *counts; /* by head: 1 + its count; 0: never counted */
     size_t cap_counts;
     struct hp_scheme_cost cost;
 };

@@ -2,18 +2,17 @@
 /*
  * NET with a clock: a head is hot by its rate, not by its count. See docs/better.md.
  *
- * With NET every head that is met often enough becomes hot some day, however slowly; and what is
- * hot is a share of what is executed (one path in a thousand), not a number. Here time is cut into
- * epochs, and a head has to exceed the delay within one: counts of earlier epochs are forgotten. An
- * epoch is WINDOW executions of paths (of whichever, predicted or not: the clock) for each count
- * that is asked for, so what is slower than one in WINDOW is never predicted. The count asked for
- * grows with the time that the program has been running, one in GROWTH executions: the longer it
- * has been, the more a path that turns up must still be executed to be hot in the end, so the more
- * evidence is asked for.
+ * With NET every head that is reached often enough becomes hot eventually, however slowly. But hot
+ * means a share of the execution (one path in a thousand), not a number. Here time is divided into
+ * epochs, and a head must exceed the delay within one: counts of earlier epochs are dropped. An
+ * epoch has WINDOW executions of paths (any paths, predicted or not: the clock) for each required
+ * count, so what is slower than one in WINDOW is never predicted. The required count grows with the
+ * running time of the program, one in GROWTH executions: the later a path appears, the more
+ * executions it needs to be hot in the end, so the more evidence is required.
  *
- * As many counters as NET, each in one word of 32 bits: the count and the number of its epoch,
- * modulo 16, so that nothing has to be swept. (A head not met for exactly 16 epochs goes on from
- * its old count: rare, and harmless.)
+ * It has as many counters as NET, each in one word of 32 bits: the count and the number of its
+ * epoch, modulo 16, so that nothing has to be swept. (A head not reached for exactly 16 epochs
+ * continues from its old count: rare, and harmless.)
  *
  * Operations: as NET's.
  */
@@ -23,10 +22,10 @@
 #include <stdlib.h>
 
 #define WINDOW     700   /* executions for each count: hot is more than one in 1000 */
-#define GROWTH     20000 /* executions for one more count to be asked for */
+#define GROWTH     20000 /* executions until the required count grows by one */
 #define COUNT_BITS 28
 #define COUNT_MASK ((1u << COUNT_BITS) - 1)
-#define MAX_COUNT  (COUNT_MASK - 2) /* that can be asked for */
+#define MAX_COUNT  (COUNT_MASK - 2) /* the highest required count */
 
 struct net_rate {
     struct hp_scheme base; /* first */
@@ -34,7 +33,7 @@ struct net_rate {
     uint32_t threshold; /* of this epoch */
     uint32_t epoch;     /* its number, in the bits above the count */
     uint64_t end;       /* of the epoch, by the clock */
-    uint32_t *words;    /* by head: epoch and one more than the count; 0: never counted */
+    uint32_t *words;    /* by head: epoch and 1 + the count; 0: never counted */
     size_t cap_words;
     struct hp_scheme_cost cost;
 };

@@ -11,8 +11,8 @@
 struct frame {
     uint64_t return_to;
     uint64_t number; /* the register */
-    uint32_t vertex; /* where it is, or waits for a call; HP_NO_ID: not in the function */
-    bool marker;     /* below it is what a signal interrupted */
+    uint32_t vertex; /* its vertex, also while it waits for a call; HP_NO_ID: not in the function */
+    bool marker;     /* what a signal interrupted is below */
 };
 
 struct hp_numbered {
@@ -20,7 +20,7 @@ struct hp_numbered {
     const struct hp_numbering *numbering;
     struct frame *stack;
     size_t depth, capacity;
-    struct frame nowhere; /* when there is no memory for another */
+    struct frame nowhere; /* used when out of memory */
     struct hp_map64 by_number;
     struct hp_numbered_count *counts;
     size_t n, counts_capacity;
@@ -79,7 +79,7 @@ static void add(struct hp_numbered *p, struct frame *frame, uint32_t edge)
     frame->number += (uint64_t)e->increment;
 }
 
-/* The frame goes on to `to`; the exit ends it. */
+/* Advances the frame to `to`; the exit ends it. */
 static void advance(struct hp_numbered *p, struct frame *frame, uint32_t to)
 {
     uint32_t edge = to == HP_NO_ID ? HP_NO_EDGE : hp_cfg_edge(p->cfg, frame->vertex, to);
@@ -103,7 +103,7 @@ static void advance(struct hp_numbered *p, struct frame *frame, uint32_t to)
     }
 }
 
-/* Control comes to an address from outside. */
+/* Control comes from outside to an address. */
 static void enter(struct hp_numbered *p, struct frame *frame, uint64_t address)
 {
     uint32_t to = hp_cfg_at(p->cfg, address);
@@ -115,7 +115,7 @@ static void enter(struct hp_numbered *p, struct frame *frame, uint64_t address)
     advance(p, frame, to);
 }
 
-/* Goes through the basic blocks of a block, up to its last one. */
+/* Walks the basic blocks of a block, up to its last one. */
 static void go_through(struct hp_numbered *p, struct frame *frame, const struct hp_block *block)
 {
     while (frame->vertex != HP_NO_ID && p->cfg->vertices[frame->vertex].last != block->last) {
@@ -150,7 +150,7 @@ static struct frame *top(struct hp_numbered *p)
     return p->depth ? &p->stack[p->depth - 1] : push(p, 0, false);
 }
 
-/* Down to the frame in which the thread, or the signal handler, began. */
+/* Drops the frames down to the one in which the thread, or the signal handler, began. */
 static void drop_to_base(struct hp_numbered *p)
 {
     size_t k = p->depth;
@@ -162,7 +162,7 @@ static void drop_to_base(struct hp_numbered *p)
     base->vertex = HP_NO_ID;
 }
 
-/* The frame that is returned to is the one below the nearest that returns there. */
+/* Returns to the frame below the nearest one that returns there. */
 static void leave(struct hp_numbered *p, uint64_t target)
 {
     size_t k = p->depth, lowest = k > SEARCH ? k - SEARCH : 0;

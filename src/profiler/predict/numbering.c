@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The increments are found by potentials instead of cycles: give every vertex a number p so that
- * value + p(from) - p(to) is 0 for every edge of the spanning tree; then that expression, for a
- * chord, is its increment. Along a path the p cancel out but for the first and the last, which are
+ * The increments are computed by potentials instead of cycles: every vertex gets a number p such
+ * that value + p(from) - p(to) is 0 for every edge of the spanning tree; for a chord, that
+ * expression is its increment. Along a path all p cancel except the first and the last, which are
  * equal as the tree contains an (imaginary) edge from the exit to the entry.
  */
 #include "hotpath/numbering.h"
@@ -18,7 +18,7 @@
 #define ESTIMATE   1e6
 #define MOST       1e15
 
-/* What is needed only while numbering. */
+/* Needed only while numbering. */
 struct work {
     const struct hp_graph *graph;
     struct hp_numbering *out;
@@ -26,8 +26,8 @@ struct work {
     uint32_t *sorted; /* in their order */
     uint8_t *state;   /* of a vertex: 1 on the stack, 2 done */
     uint32_t *stack;  /* vertices */
-    uint32_t *next;   /* of a vertex: which edge to look at next */
-    uint32_t *order;  /* vertices, each after those that its paths lead to */
+    uint32_t *next;   /* of a vertex: the next edge to visit */
+    uint32_t *order;  /* vertices, each after its successors */
     uint32_t n_order;
     uint32_t *enter, *leave; /* dummies of a vertex */
     double *flow;            /* estimated executions of a vertex */
@@ -63,8 +63,8 @@ static void sort_edges(struct work *w)
     memcpy(w->next, w->starts, graph->n * sizeof *w->next);
 }
 
-/* Depth first from the entry. An edge to a vertex on the stack is a back edge; what is left has no
- * cycles, whether or not the loops have one entry. */
+/* Depth first from the entry. An edge to a vertex on the stack is a back edge; the rest has no
+ * cycles, whether or not the loops have a single entry. */
 static void find_back_edges(struct work *w)
 {
     uint32_t depth = 0;
@@ -133,7 +133,7 @@ static void list_edges(struct hp_numbering *out)
     for (uint32_t i = out->n_edges; i-- > 0;)
         if (is_counted(&out->edges[i]))
             out->out[--out->first[out->edges[i].from + 1]] = i;
-    /* Now first[v + 1] is where the edges of v begin. */
+    /* Now the edges of v begin at first[v + 1]. */
     uint32_t total = 0;
     for (uint32_t i = 0; i < out->n_edges; i++)
         total += is_counted(&out->edges[i]);
@@ -169,8 +169,8 @@ static enum hp_err assign_values(struct work *w)
 
 /* --- The spanning tree ------------------------------------------------------------------------ */
 
-/* Executions as they may be: a branch goes either way, a loop's head is executed ten times as often
- * as it is entered. */
+/* Estimated executions: a branch goes either way, a loop's head is executed ten times as often as
+ * it is entered. */
 static void estimate(struct work *w)
 {
     struct hp_numbering *out = w->out;
@@ -211,8 +211,8 @@ static int heaviest_first(const void *a, const void *b, void *context)
     return (i > k) - (i < k);
 }
 
-/* Kruskal's. The imaginary edge from exit to entry is in the tree. `order` has room for the edges.
- */
+/* Kruskal's algorithm. The imaginary edge from exit to entry is in the tree. `order` has room for
+ * the edges. */
 static void grow_tree(struct hp_numbering *out, uint32_t *parents, uint32_t *order)
 {
     uint32_t n = 0;
@@ -231,8 +231,8 @@ static void grow_tree(struct hp_numbering *out, uint32_t *parents, uint32_t *ord
     }
 }
 
-/* Potentials, from the entry along the tree, in either direction; then the increments. Arithmetic
- * is modulo 2^64, as the sums are. */
+/* Computes the potentials, from the entry along the tree, in both directions; then the increments.
+ * Arithmetic is modulo 2^64, like the sums. */
 static enum hp_err assign_increments(struct hp_numbering *out)
 {
     uint64_t *potential = calloc(out->n, sizeof *potential);
@@ -382,7 +382,7 @@ uint32_t hp_numbering_path(const struct hp_numbering *numbering, uint64_t number
         return 0;
     uint32_t n = 0;
     for (uint32_t v = numbering->entry; v != numbering->exit;) {
-        /* The last edge whose value is not above what is left. */
+        /* The last edge whose value does not exceed the rest. */
         size_t above = HP_BISECT(i, numbering->first[v] + 1, numbering->first[v + 1],
                                  numbering->edges[numbering->out[i]].value <= number);
         edges[n++] = numbering->out[above - 1];

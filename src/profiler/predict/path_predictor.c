@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * A predictor for JITs and emulators: a detector of forward paths that is fed with branches, and
- * one scheme behind it.
+ * A predictor for JITs and emulators: a detector of forward paths that is fed with branches,
+ * followed by one scheme.
  *
- * The branches of the path at hand are kept as they come. Of a scheme that counts heads only (NET),
- * the index holds nothing but predicted paths, so memory grows with heads and predictions; else it
- * holds all paths, and `mark` tells those that are not predicted.
+ * The branches of the current path are kept as they come. With a scheme that counts only heads
+ * (NET), the index holds only predicted paths, so memory grows with heads and predictions;
+ * otherwise it holds all paths, and `mark` distinguishes those not predicted.
  */
 #include "base/grow.h"
 #include "hotpath/predict.h"
@@ -19,13 +19,13 @@ struct hp_path_predictor {
     struct hp_index *index;
     struct hp_path_predictor_stats stats;
     uint32_t max_length;
-    uint64_t elsewhere;  /* paths that were executed unseen */
-    struct hp_path path; /* at hand */
+    uint64_t elsewhere;  /* paths that were executed unobserved */
+    struct hp_path path; /* the current one */
     bool started;
-    uint64_t *hot_heads; /* a bit a head */
+    uint64_t *hot_heads; /* one bit per head */
     size_t cap_hot_heads;
-    size_t n_paths, n_heads; /* that the scheme has room for */
-    bool predicted_other;    /* by the scheme, itself */
+    size_t n_paths, n_heads; /* for which the scheme has room */
+    bool predicted_other;    /* by the scheme itself */
     struct hp_hot_path hot;
     struct hp_flow_branch branches[HP_PATH_MAX_LENGTH];
     struct hp_flow_branch hot_branches[HP_PATH_MAX_LENGTH];
@@ -39,7 +39,7 @@ static struct hp_path_predictor *predictor_of(struct hp_scheme_host *host)
 
 /* --- Predicting ------------------------------------------------------------------------------- */
 
-/* A path is hot now. Returns false when it was before, or there is no room to remember it. */
+/* A path is hot now. Returns false when it was before, or there is no room to record it. */
 static bool remember(struct hp_path_predictor *p, const struct hp_path *path,
                      const uint64_t *targets, const struct hp_flow_branch *branches)
 {
@@ -76,7 +76,7 @@ static bool grow_scheme(struct hp_path_predictor *p)
     return true;
 }
 
-/* Finds the path at hand; false: it is predicted already, or it could not be looked at. */
+/* Finds the current path; false: already predicted, or it could not be recorded. */
 static bool find_step(struct hp_path_predictor *p, struct hp_flow_step *step)
 {
     bool counts_paths = p->scheme->ops->counts_paths;
@@ -93,7 +93,7 @@ static bool find_step(struct hp_path_predictor *p, struct hp_flow_step *step)
     return false;
 }
 
-/* The path at hand has ended. Returns whether a path is hot now. */
+/* Ends the current path. Returns whether a path is hot now. */
 static bool end_path(struct hp_path_predictor *p)
 {
     struct hp_flow_step step;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The profiler of predictions: schemes on the forward paths of all threads, and how well each would
- * have predicted the hot ones. Counters and predictions are those of the program, not of a thread:
- * threads run the same code.
+ * have predicted the hot ones. Counters and predictions are per program, not per thread: threads
+ * run the same code.
  */
 #ifndef HP_PROFILER_PREDICT_PREDICTIONS_H
 #define HP_PROFILER_PREDICT_PREDICTIONS_H

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * A path profile of 256 counters: paths are counted, not heads, but only those that are hot at
- * present. See docs/better.md.
+ * A path profile of 256 counters: counts paths, not heads, but only those that are currently hot.
+ * See docs/better.md.
  *
- * A small set-associative table holds paths that are not predicted yet, each with a count and the
- * time when it came. A path in it has to keep up a rate: when it is slower than one in WINDOW
- * executions (of whichever paths: the clock), with a credit of SLACK, its place is free for the
- * next path that wants one. So at most WINDOW paths can hold a place for long, the crowd of rare
- * paths passes by, and a path that is refused tries again when it is executed next. It is predicted
- * when its count exceeds the delay and what net_rate.c asks for beside it.
+ * A small set-associative table holds paths that are not predicted yet, each with a count and its
+ * time of entry. A path in it must keep up a rate: when it is slower than one in WINDOW executions
+ * (of any paths: the clock), with a credit of SLACK, its entry is free for the next path that needs
+ * one. So at most WINDOW paths can hold an entry for long, the many rare paths pass by, and a path
+ * that is refused tries again at its next execution. It is predicted when its count exceeds the
+ * delay plus, as in net_rate.c, what the running time requires.
  *
- * Fewer counters than NET has, for real programs, though each belongs to a path and not to a head.
- * Operations: as a path profile's, one for each branch and one for the counter.
+ * For real programs it has fewer counters than NET, though each belongs to a path and not to a
+ * head. Operations: as a path profile's, one for each branch and one for the counter.
  */
 #include "profiler/predict/scheme.h"
 
@@ -38,7 +38,7 @@ struct rate_table {
     struct hp_scheme_cost cost;
 };
 
-/* Nothing depends on how many there are. */
+/* Its size is fixed. */
 static enum hp_err rate_table_grow(struct hp_scheme *scheme, size_t n_paths, size_t n_heads)
 {
     (void)scheme;
@@ -47,7 +47,7 @@ static enum hp_err rate_table_grow(struct hp_scheme *scheme, size_t n_paths, siz
     return HP_OK;
 }
 
-/* Ids stand for descriptors, so a hash of the one is as good as a hash of the other. */
+/* Ids stand for descriptors: a hash of an id is as good as a hash of its descriptor. */
 static uint32_t set_of(uint32_t path)
 {
     return (uint32_t)(path * UINT32_C(0x9e3779b1)) >> 28;
@@ -58,7 +58,7 @@ static bool is_too_slow(const struct place *place, uint64_t flow)
     return flow - place->since > WINDOW * ((uint64_t)place->count + SLACK);
 }
 
-/* The place of the path; a free one that becomes its own; NULL: there is none. */
+/* The entry of the path; or a free one, which becomes its own; NULL: none. */
 static struct place *find_place(struct rate_table *table, const struct hp_flow_step *step)
 {
     struct place *set = table->places[set_of(step->path)], *place = NULL;

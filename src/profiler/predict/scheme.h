@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The schemes there are. To add one: a file that defines its struct hp_scheme_kind, declared here,
+ * The list of schemes. To add one: a file that defines its struct hp_scheme_kind, declared here,
  * and a line in the table in scheme.c.
  */
 #ifndef HP_PROFILER_PREDICT_SCHEME_H
@@ -14,7 +14,7 @@ struct hp_scheme_kind {
     enum hp_err (*make)(const struct hp_scheme_config *config, struct hp_scheme **scheme);
 };
 
-/* Of a scheme with only a delay. */
+/* For a scheme with only a delay. */
 extern const struct hp_setting hp_scheme_delay[1];
 #define HP_SCHEME_DELAY(most)                                                                      \
     {                                                                                              \
