@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/compare.h"
 #include "base/grow.h"
+#include "report/items.h"
 #include "text/number.h"
 
 #include <stdlib.h>
@@ -217,7 +218,7 @@ static enum hp_err make_paths(struct hp_page *page)
         uint32_t item = page->rows[HP_ROW_PATH].rows[i].item;
         struct hp_page_path *path = &page->paths[item];
         size_t n;
-        const struct hp_pstep *steps = hp_tables_steps(&page->tables, item, &n);
+        const struct hp_pstep *steps = hp_items(page->profile, HP_ROW_PATH_STEP, item, &n);
         path->kind = (uint32_t)(hp_tables_kind(&page->tables, item) - page->tables.kinds);
         if (page->n_steps + n > HP_PAGE_STEPS) {
             left_out++;

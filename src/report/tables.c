@@ -5,7 +5,6 @@
 #include "base/cleanup.h"
 #include "base/compare.h"
 #include "base/grow.h"
-#include "report/items.h"
 #include "text/number.h"
 
 #include <inttypes.h>
@@ -248,11 +247,6 @@ static enum hp_err find_kinds(struct hp_tables *tables)
         kind->distinct += i == 0 || count[-1].item != count->item;
     }
     return HP_OK;
-}
-
-const struct hp_pstep *hp_tables_steps(const struct hp_tables *tables, uint32_t path, size_t *n)
-{
-    return hp_items(tables->profile, HP_ROW_PATH_STEP, path, n);
 }
 
 /* --- All of it -------------------------------------------------------------------------------- */

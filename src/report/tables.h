@@ -90,9 +90,6 @@ uint32_t hp_tables_function_at(const struct hp_tables *tables, struct hp_place p
 /* The kind of a path. */
 const struct hp_path_kind *hp_tables_kind(const struct hp_tables *tables, uint32_t path);
 
-/* The steps of a path: the first of `*n`, NULL and 0 when there are none. */
-const struct hp_pstep *hp_tables_steps(const struct hp_tables *tables, uint32_t path, size_t *n);
-
 /* Orders places by module, then offset; nowhere is last. */
 int hp_place_compare(struct hp_place a, struct hp_place b);
 

@@ -4,6 +4,7 @@
 #include "base/bisect.h"
 #include "base/grow.h"
 #include "report/cells.h"
+#include "report/items.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +111,7 @@ enum hp_err hp_path_lines_make(struct hp_path_lines *lines, const struct hp_tabl
                                uint32_t path)
 {
     lines->n = 0;
-    lines->steps = hp_tables_steps(tables, path, &lines->n_steps);
+    lines->steps = hp_items(tables->profile, HP_ROW_PATH_STEP, path, &lines->n_steps);
     for (uint32_t i = 0; i < lines->n_steps; i++)
         HP_TRY(add_step(lines, tables, i));
     return HP_OK;

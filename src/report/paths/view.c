@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/cleanup.h"
 #include "report/fields.h"
+#include "report/items.h"
 #include "report/paths/lines.h"
 #include "report/text.h"
 
@@ -16,37 +17,22 @@
 
 /* --- For scripts ------------------------------------------------------------------------------ */
 
-static const struct hp_ppath *path_of(const struct hp_field_input *in)
-{
-    return &in->tables->profile->paths[in->row->item];
-}
+enum { OUTCOMES, TARGETS, METRIC, EVENT_SHARE };
 
-static const struct hp_path_kind *kind_of(const struct hp_field_input *in)
+static struct hp_cell cell(const struct hp_field_input *in)
 {
-    return hp_tables_kind(in->tables, in->row->item);
-}
-
-static struct hp_cell outcomes(const struct hp_field_input *in)
-{
-    hp_path_outcomes(path_of(in), in->buffer);
+    const struct hp_ppath *path = &in->tables->profile->paths[in->row->item];
+    const struct hp_path_kind *kind = hp_tables_kind(in->tables, in->row->item);
+    switch (in->field->value) {
+    case OUTCOMES: hp_path_outcomes(path, in->buffer); break;
+    case TARGETS:
+        if (path->targets)
+            hp_strbuf_hex(in->buffer, path->targets);
+        break;
+    case METRIC: return hp_cell_text(hp_metric_name(kind->metric));
+    case EVENT_SHARE: return hp_cell_fraction(hp_number_share(in->row->v[3], kind->events));
+    }
     return hp_cell_text(hp_strbuf_text(in->buffer));
-}
-
-static struct hp_cell targets(const struct hp_field_input *in)
-{
-    if (path_of(in)->targets)
-        hp_strbuf_hex(in->buffer, path_of(in)->targets);
-    return hp_cell_text(hp_strbuf_text(in->buffer));
-}
-
-static struct hp_cell metric(const struct hp_field_input *in)
-{
-    return hp_cell_text(hp_metric_name(kind_of(in)->metric));
-}
-
-static struct hp_cell event_share(const struct hp_field_input *in)
-{
-    return hp_cell_fraction(hp_number_share(in->row->v[3], kind_of(in)->events));
 }
 
 static void list_lines(const struct hp_field_input *in, struct hp_list *list)
@@ -70,7 +56,8 @@ static void list_lines(const struct hp_field_input *in, struct hp_list *list)
 static void list_ways(const struct hp_field_input *in, struct hp_list *list)
 {
     size_t n;
-    const struct hp_pstep *steps = hp_tables_steps(in->tables, in->row->item, &n);
+    const struct hp_pstep *steps =
+        hp_items(in->tables->profile, HP_ROW_PATH_STEP, in->row->item, &n);
     for (size_t i = 0; i < n; i++)
         hp_list_text(list, hp_step_name(steps[i].how));
 }
@@ -79,16 +66,17 @@ static const struct hp_field fields[] = {
     {"kind", "control register that found it ([paths.md](paths.md))", HP_COLUMN},
     {"start", "address of its first instruction", HP_PLACE("")},
     {"length", "recorded branches", HP_COLUMN},
-    {"outcomes", "of these, first branch first: 0 not taken, 1 taken", .get = outcomes},
+    {"outcomes", "of these, first branch first: 0 not taken, 1 taken", .get = cell,
+     .value = OUTCOMES},
     {"targets",
      "tells apart paths whose indirect branches went elsewhere; empty where that does not matter",
-     .get = targets},
+     .get = cell, .value = TARGETS},
     {"count", "executions", HP_COUNTED(1)},
     {"instructions", "executed along it, over all executions", HP_COUNTED(2)},
     {"share", "of `instructions` in all of them", HP_SHARE(2)},
-    {"metric", "what events are", .get = metric},
+    {"metric", "what events are", .get = cell, .value = METRIC},
     {"events", "of the metric: executions unless `--metric` says otherwise", HP_COUNTED(3)},
-    {"event_share", "of the events of all paths of its kind", .get = event_share},
+    {"event_share", "of the events of all paths of its kind", .get = cell, .value = EVENT_SHARE},
     {"function", "that it starts in", HP_COLUMN},
     {"lines", "source lines along it in order, \"file:line\", none repeated that goes on",
      .list = list_lines},
@@ -136,7 +124,7 @@ static void put_from(const struct hp_text *in, const struct hp_row *row, struct 
     const struct hp_tables *tables = in->tables;
     struct hp_place start = tables->profile->paths[row->item].start;
     size_t n;
-    const struct hp_pstep *steps = hp_tables_steps(tables, row->item, &n);
+    const struct hp_pstep *steps = hp_items(tables->profile, HP_ROW_PATH_STEP, row->item, &n);
     const struct hp_pline *line = n ? hp_tables_block_line(tables, steps[0].block) : NULL;
     if (line)
         hp_put_where(tables, line->file, line->line, start.module, cell);
