@@ -129,31 +129,18 @@ static void print_written(const struct hp_export_written *written, const char *p
             written->missing[0] ? ")" : "", written->detail[0] ? ": " : "", written->detail);
 }
 
-static void print_log(const struct hp_export_written *written, const char *path)
-{
-    if (written->total > written->written)
-        fprintf(stderr,
-                "hotpath: note: %" PRIu64
-                " instructions of other threads are not in the log (--thread)\n",
-                written->total - written->written);
-    fprintf(stderr,
-            "hotpath: %" PRIu64 " instructions, %" PRIu64 " retired, in %" PRIu64
-            " cycles, written to %s\n",
-            written->written, written->retired, written->cycles, path);
-}
-
 /* How much of a run was written, and what was wrong. */
 static void print_end(struct request *e, const char *path, const struct hp_profile *profile)
 {
+    struct hp_export_written *w = &e->written;
     for (size_t i = 0; i < profile->n_notes; i++)
         fprintf(stderr, "hotpath: note: %s\n", profile->notes[i].text);
-    if (e->format->timing) {
-        print_log(&e->written, path);
-        return;
-    }
-    if (e->written.written != e->written.total)
-        snprintf(e->written.missing, sizeof e->written.missing, "other threads, see --thread");
-    print_written(&e->written, path);
+    if (w->written != w->total)
+        snprintf(w->missing, sizeof w->missing, "other threads, see --thread");
+    if (e->format->timing)
+        snprintf(w->detail, sizeof w->detail, "%" PRIu64 " retired, in %" PRIu64 " cycles",
+                 w->retired, w->cycles);
+    print_written(w, path);
 }
 
 /* The file, and the one that belongs to it, if the format has one. */
