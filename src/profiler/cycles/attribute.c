@@ -27,7 +27,7 @@ static void give(struct hp_attributor *a, struct hp_cycles_row *rows, uint32_t i
     a->windows[a->n_windows - 1].parts += parts;
 }
 
-/* The cycles from `from` to before `to`, if there are any. */
+/* The cycles from `from` up to, not including, `to`, if any. */
 static void give_cycles(struct hp_attributor *a, struct hp_cycles_row *rows, uint32_t insn,
                         enum hp_cause cause, uint64_t from, uint64_t to)
 {
@@ -35,8 +35,8 @@ static void give_cycles(struct hp_attributor *a, struct hp_cycles_row *rows, uin
         give(a, rows, insn, cause, (to - from) * HP_CYCLE_PARTS);
 }
 
-/* The cycle in which the last ones retired is theirs. Where it cannot be divided the first has the
- * rest. */
+/* Divides the cycle in which the latest group retired among its instructions; the first one gets
+ * the remainder. */
 static void share_out(struct hp_attributor *a, struct hp_cycles_row *rows)
 {
     uint32_t n = a->n_group;
@@ -61,7 +61,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Cycles in which the reorder buffer had nothing of the right path: `t` was not mapped yet. */
+/* Cycles without anything of the right path in the reorder buffer: `t` was not mapped yet. */
 static void front_stall(struct hp_attributor *a, struct hp_cycles_row *rows,
                         const struct hp_timing *t, uint32_t insn, uint64_t from, uint64_t to)
 {
@@ -84,14 +84,14 @@ static void front_stall(struct hp_attributor *a, struct hp_cycles_row *rows,
     give_cycles(a, rows, insn, cause, from, to);
 }
 
-/* What is near, and would have been there in time if it had not begun so late, has the cause why it
- * did. */
+/* A near result would have been in time if it had not started so late: the cause is what delayed
+ * its start. */
 static enum hp_cause late(const struct hp_timing *t, enum hp_cause cause)
 {
     return t->events & HP_TIMING_SERIAL ? HP_CAUSE_SERIAL : cause;
 }
 
-/* A value from a store in flight is not waited for longer than one from the L1, wherever its line
+/* A value forwarded from a store in flight takes no longer than one from the L1, wherever its line
  * is. */
 static enum hp_cause cause_of_load(const struct hp_timing *t)
 {
@@ -108,7 +108,7 @@ static enum hp_cause cause_of_load(const struct hp_timing *t)
 }
 
 /* Cycles in which `t` was the oldest in the reorder buffer: up to its issue, its last load, its
- * completion, and behind that. */
+ * completion, and after that. */
 static void oldest_stall(struct hp_attributor *a, struct hp_cycles_row *rows,
                          const struct hp_timing *t, uint32_t insn, uint64_t from, uint64_t to)
 {
@@ -127,8 +127,8 @@ static void oldest_stall(struct hp_attributor *a, struct hp_cycles_row *rows,
 
 /* --- The retired ones, in order --------------------------------------------------------------- */
 
-/* It is behind something that was not measured, or the first of all: what was before does not
- * count, and its time is its own from its fetch on. */
+/* The first measured instruction, or the first after something not measured: earlier cycles do not
+ * count, and its own begin with its fetch. */
 static enum hp_err begin_window(struct hp_attributor *a, const struct hp_timing *t)
 {
     HP_TRY(hp_grow(&a->windows, &a->cap_windows, a->n_windows + 1, sizeof *a->windows));

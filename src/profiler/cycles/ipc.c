@@ -33,7 +33,7 @@ static void close_window(struct hp_windowed_ipc *ipc)
     ipc->count = 0;
 }
 
-/* What is not whole does not count; what ends with the last cycle of a window is. */
+/* Incomplete windows do not count; one that ends with the last measured cycle is complete. */
 static void stop(struct hp_windowed_ipc *ipc)
 {
     if (ipc->open && ipc->next == ipc->start + ipc->window)
@@ -53,7 +53,7 @@ static void retire(struct hp_windowed_ipc *ipc, const struct hp_timing *t)
         ipc->begins = false;
     }
     ipc->next = cycle + 1;
-    if (cycle < ipc->start) /* in one cycle with something that was not measured */
+    if (cycle < ipc->start) /* in the same cycle as something that was not measured */
         return;
     while (cycle >= ipc->start + ipc->window)
         close_window(ipc);
@@ -100,7 +100,7 @@ struct hp_ipc_summary hp_windowed_ipc_summary(const struct hp_windowed_ipc *ipc)
     }
     if (retired == 0)
         return summary;
-    /* Each window k times, for that many retired in it. */
+    /* Weights each window by k, the instructions retired in it. */
     double mean = squares / retired, variance = cubes / retired - mean * mean;
     summary.mean = retired / (double)summary.windows / window;
     summary.weighed_mean = mean / window;

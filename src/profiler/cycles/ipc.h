@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Windowed IPC (ProfileMe, section 6): how many instructions retired in each of successive windows
- * of a fixed number of cycles. One a thread, fed with all its timings in the order of fetch;
- * measured ones count.
+ * of a fixed number of cycles. One per thread, fed with all its timings in order of fetch; measured
+ * ones count.
  *
- * The first window starts in the cycle in which the first instruction was fetched (the first behind
- * something that was not measured, too); one that is not over at the end, or when measuring stops,
- * is left out.
+ * The first window starts in the cycle in which the first instruction was fetched (also the first
+ * after something that was not measured). A window that is incomplete at the end, or when measuring
+ * stops, is left out.
  */
 #ifndef HP_PROFILER_CYCLES_IPC_H
 #define HP_PROFILER_CYCLES_IPC_H
@@ -18,16 +18,16 @@ struct hp_windowed_ipc {
     uint64_t *histogram; /* windows by instructions that retired in them: 0 ... window * most */
     size_t n_histogram;
     uint64_t start; /* the first cycle of the current window */
-    uint64_t next;  /* the one behind that in which one retired last */
+    uint64_t next;  /* the cycle after the latest retirement */
     uint64_t count;
     bool open, begins;
 };
 
 struct hp_ipc_summary {
-    uint64_t windows, empty; /* empty: nothing retired; these are among the windows */
+    uint64_t windows, empty; /* empty: nothing retired; these are included in windows */
     double mean;             /* of all windows */
-    double least, most;      /* least: of those that are not empty. 0 when there is none */
-    /* Weighed by what retired: what an instruction sees around it. */
+    double least, most;      /* least: of those that are not empty; 0: none */
+    /* Weighted by what retired: what an instruction sees around it. */
     double weighed_mean, deviation; /* standard deviation, in the unit of the mean */
 };
 

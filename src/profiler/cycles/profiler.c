@@ -25,7 +25,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     return HP_OK;
 }
 
-/* Everything comes by timings. */
+/* Everything comes with timings. */
 static void take_batch(void *state, const struct hp_batch *batch)
 {
     (void)state, (void)batch;
@@ -55,7 +55,7 @@ static enum hp_err count(struct hp_cycles_thread *thread, const struct hp_timing
     return hp_waits_timings(&c->waits, n_insns, timings, n);
 }
 
-#define AT_ONCE 256 /* timings that stay in the nearest cache while each part looks at them */
+#define AT_ONCE 256 /* timings that stay in the nearest cache while each part processes them */
 
 static void take_timings(void *state, const struct hp_timing *timings, size_t n)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The cycles profiler: from the timings of a machine in cycles, exactly: a tally of every
- * instruction, where every cycle went, what instructions waited for, and beside it what other ways
- * of sampling would have said of it (docs/instructions.md).
+ * The cycles profiler. From the timings of a machine in cycles it computes exactly: a tally of
+ * every instruction, where every cycle went, what instructions waited for, and for comparison what
+ * other sampling methods would have reported (docs/instructions.md).
  */
 #ifndef HP_PROFILER_CYCLES_PROFILER_H
 #define HP_PROFILER_CYCLES_PROFILER_H
@@ -11,7 +11,7 @@
 #include "hotpath/profiler.h"
 
 struct hp_cycles_config {
-    uint64_t interval; /* mean cycles between samples of the ways of sampling; 0: every cycle (no
+    uint64_t interval; /* mean cycles between samples of the sampling methods; 0: every cycle (no
                           sampling error) */
     uint64_t seed;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The cycles profiler, for its parts. */
+/* The cycles profiler, for its own files. */
 #ifndef HP_PROFILER_CYCLES_PROFILER_IMPL_H
 #define HP_PROFILER_CYCLES_PROFILER_IMPL_H
 

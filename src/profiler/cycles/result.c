@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * From counters by static id to rows of the profile. Several ids may be one row: the same
- * instruction in blocks that overlap.
+ * instruction in overlapping blocks.
  */
 #include "profile/agreement.h"
 #include "profiler/cycles/profiler_impl.h"
@@ -20,7 +20,7 @@ struct out {
     char part[PART_MAX]; /* of the stats */
     uint32_t n_ids;
     uint32_t *row_of;              /* by id; HP_PROFILE_NONE: never measured, or in no module */
-    size_t n_rows;                 /* of the profile, when all are there */
+    size_t n_rows;                 /* of the profile, when complete */
     struct hp_insn_tally *tallies; /* by row, these two */
     struct hp_cycles_row *rows;
     double *weights[HP_ATTRIBUTIONS]; /* by row; exact: parts of cycles */
@@ -43,7 +43,7 @@ static void out_fini(struct out *out)
 static enum hp_err find_rows(struct out *out)
 {
     struct hp_cycles *c = out->cycles;
-    /* There are counters only for what was seen; everything behind is zero. */
+    /* There are counters only for instructions that occurred; all later ones are zero. */
     out->n_ids = hp_program_n_insns(c->program);
     if (c->cap_tallies < out->n_ids)
         out->n_ids = (uint32_t)c->cap_tallies;
@@ -141,7 +141,7 @@ static enum hp_err add_waits(struct out *out)
         const struct hp_wait *wait = &waits->waits[i];
         uint32_t producer;
         struct hp_pwait *row;
-        /* What it waited for need not have been measured itself. */
+        /* The producer need not have been measured itself. */
         HP_TRY(hp_result_insn(out->result, out->cycles->program, wait->producer, &producer));
         if (out->row_of[wait->insn] == HP_PROFILE_NONE || producer == HP_PROFILE_NONE)
             continue;
@@ -159,7 +159,7 @@ static uint64_t cycles_of(uint64_t parts)
     return (parts + HP_CYCLE_PARTS / 2) / HP_CYCLE_PARTS;
 }
 
-/* Where all was measured there are no windows to speak of. */
+/* If everything was measured there are no windows. */
 static enum hp_err add_windows(struct out *out, const struct hp_cycles_thread *thread)
 {
     const struct hp_attributor *a = &thread->attributor;
@@ -202,8 +202,8 @@ static enum hp_err add_totals(struct out *out)
     return HP_OK;
 }
 
-/* How far the ways agree with what is exact. As an agreement, not an error, because of merged
- * profiles the smaller share stays. */
+/* How far the methods agree with the exact attribution. As an agreement, not an error, because
+ * merged profiles keep the smaller share. */
 static enum hp_err add_overlaps(struct out *out, enum hp_agreement_by by, uint32_t *groups)
 {
     uint32_t n_groups;

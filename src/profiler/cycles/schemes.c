@@ -15,7 +15,8 @@ static void looks_init(struct hp_looks *looks, uint64_t interval, uint64_t seed,
         looks->at = next_interval(looks) - 1;
 }
 
-/* How many of the points from `from` to before `to` are looked at. Asked in ascending order. */
+/* How many of the points from `from` up to, not including, `to` are sampled. Called in ascending
+ * order. */
 static uint64_t look(struct hp_looks *looks, uint64_t from, uint64_t to)
 {
     uint64_t n = 0;
@@ -30,7 +31,7 @@ static uint64_t look(struct hp_looks *looks, uint64_t from, uint64_t to)
 
 /* --- The ways --------------------------------------------------------------------------------- */
 
-/* It is the first measured one behind something that was not: what was before its fetch does not
+/* The first measured instruction after something not measured: cycles before its fetch do not
  * count. */
 static void begin(struct hp_cycle_scheme *s, const struct hp_timing *t)
 {
@@ -39,7 +40,7 @@ static void begin(struct hp_cycle_scheme *s, const struct hp_timing *t)
         s->next = t->fetched;
 }
 
-/* How many of the cycles up to `cycle` that nobody has are looked at: they are of `t`, which was
+/* How many of the unattributed cycles up to `cycle` are sampled: they belong to `t`, which was
  * mapped (retired) then. */
 static uint64_t take_cycles(struct hp_cycle_scheme *s, const struct hp_timing *t, uint64_t cycle)
 {

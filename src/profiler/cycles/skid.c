@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Timings come in the order of fetch, references happen in any. What happened before a cycle is
- * known as soon as one that is fetched in it comes: a heap keeps references until then, a queue
- * those that retire.
+ * Timings come in order of fetch, references happen in any order. Everything before a cycle is
+ * known as soon as an instruction fetched in that cycle comes: until then a heap keeps the
+ * references, and a queue those that retire.
  */
 #include "profiler/cycles/skid.h"
 
@@ -14,7 +14,7 @@
 struct reference {
     uint64_t cycle;
     uint64_t order; /* of fetch */
-    int64_t number; /* of the instruction, or the last one before it, among those that retire */
+    int64_t number; /* of the instruction among those that retire, or of the last one before it */
     uint32_t insn;
     bool aborted;
 };
@@ -29,12 +29,11 @@ struct hp_skid {
     struct hp_skid_config config;
     hp_skid_interrupt interrupt;
     void *context;
-    struct reference *heap; /* the earliest first */
+    struct reference *heap; /* earliest first */
     size_t n_heap, cap_heap;
-    struct retired
-        *retired; /* in order, from when they came until nothing before them can come any more */
+    struct retired *retired; /* in order, until nothing earlier can come any more */
     size_t n_retired, cap_retired;
-    struct reference *raised; /* interrupts that were not taken yet, in order */
+    struct reference *raised; /* interrupts not taken yet, in order */
     size_t n_raised, cap_raised;
     uint64_t counted; /* references */
     uint64_t order;
@@ -113,7 +112,7 @@ static enum hp_err count_until(struct hp_skid *s, uint64_t cycle)
     return HP_OK;
 }
 
-/* Those that are due see what retires now; returns how many have been taken in all. */
+/* Interrupts that are due see what retires now; returns how many have been taken in total. */
 static size_t take_interrupts(struct hp_skid *s, const struct retired *now, size_t taken)
 {
     for (; taken < s->n_raised && s->raised[taken].cycle + s->config.delay <= now->cycle; taken++) {
@@ -127,7 +126,7 @@ static size_t take_interrupts(struct hp_skid *s, const struct retired *now, size
     return taken;
 }
 
-/* Lets time pass to before `limit`, as far as something retires. */
+/* Advances time to before `limit`, as far as something retires. */
 static enum hp_err advance(struct hp_skid *s, uint64_t limit)
 {
     size_t gone = 0, taken = 0;

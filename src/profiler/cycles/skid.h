@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
  * An event counter that interrupts (ProfileMe, section 2.2 and figure 2): what a program counter
- * says of the instruction that caused an event.
+ * tells about the instruction that caused an event.
  *
- * Modelled: a counter of D-cache references. A load makes one when it is issued, right or wrong
- * path; an instruction that only stores when it accesses the cache: when it retires, on an in-order
- * core when it is issued. Each instruction makes one at most. They are counted in the order of
- * cycles. The reference that lets the counter overflow, every `every`-th, raises an interrupt,
- * which is taken `delay` cycles later: it sees the program counter of the instruction that retires
- * then, or first after it (all before it are done, it and those behind it are run again). On the
- * in-order Alpha 21164 of the paper the delay was six cycles.
+ * Modelled: a counter of D-cache references. A load makes one when it is issued, on the right or
+ * wrong path. An instruction that only stores makes one when it accesses the cache: when it
+ * retires, on an in-order core when it is issued. Each instruction makes at most one. They are
+ * counted in order of cycles. Every `every`-th reference makes the counter overflow and raises an
+ * interrupt, which is taken `delay` cycles later. It sees the program counter of the instruction
+ * that retires then, or first after that (all before it are done, it and those after it are run
+ * again). On the in-order Alpha 21164 of the paper the delay was six cycles.
  *
  * Not modelled: that the interrupt disturbs the program; blind spots in code that cannot be
  * interrupted.
  *
- * What ProfileMe would have said of the same event is `cause`: the instruction itself.
+ * What ProfileMe would have reported for the same event is `cause`: the instruction itself.
  */
 #ifndef HP_PROFILER_CYCLES_SKID_H
 #define HP_PROFILER_CYCLES_SKID_H
@@ -29,9 +29,9 @@ struct hp_skid_config {
 
 struct hp_skid_hit {
     uint32_t cause; /* static id of the instruction that made the reference */
-    uint32_t seen;  /* ... that the interrupt saw */
-    /* How many instructions `seen` retires behind the cause: 0 itself, below 0 before it. Where the
-     * cause did not retire: behind the last one that was fetched before it and did. */
+    uint32_t seen;  /* the one that the interrupt saw */
+    /* How many instructions after the cause `seen` retires: 0: the cause itself, below 0: before
+     * it. If the cause did not retire: after the last one fetched before it that did. */
     int64_t distance;
     bool aborted; /* the cause was */
 };
@@ -45,10 +45,10 @@ enum hp_err hp_skid_new(const struct hp_skid_config *config, hp_skid_interrupt i
                         void *context, struct hp_skid **skid);
 void hp_skid_free(struct hp_skid *skid);
 
-/* All timings of a thread, in the order of fetch; references of measured ones count. Interrupts
- * come in the order of time, when everything is known that they depend on. HP_ERR_NOMEM. */
+/* All timings of a thread, in order of fetch; references of measured ones count. Interrupts are
+ * reported in order of time, once everything they depend on is known. HP_ERR_NOMEM. */
 enum hp_err hp_skid_timings(struct hp_skid *skid, const struct hp_timing *timings, size_t n);
-/* After the last one. Interrupts behind the last instruction that retires are never taken.
+/* After the last timing. Interrupts after the last instruction that retires are never taken.
  * HP_ERR_NOMEM. */
 enum hp_err hp_skid_end(struct hp_skid *skid);
 

@@ -164,7 +164,7 @@ void hp_forward_steps(struct hp_forward_thread *thread, const struct hp_steps *s
     }
     if (now->fresh)
         start_path(f, now, first);
-    now->at.last = first; /* may differ from before: it was cut short */
+    now->at.last = first; /* may differ from before if it was cut short */
     if (!weigh_units(f) || hp_automaton_node(&f->automaton, &now->at, &node) != HP_OK) {
         f->out_of_memory = true;
         return;

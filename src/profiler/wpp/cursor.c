@@ -3,19 +3,19 @@
 
 #include <stdlib.h>
 
-/* A body being gone through. */
+/* A body being walked. */
 struct frame {
     uint32_t rule;
-    uint32_t left; /* times to go through it, this one included */
-    uint64_t at;   /* node; of the rule's */
+    uint32_t left; /* repetitions left, this one included */
+    uint64_t at;   /* index of the node in the rule */
 };
 
 struct hp_wpp_cursor {
     const struct hp_wpp_reader *reader;
     uint32_t thread;
-    size_t part;     /* the next to look at */
-    uint32_t path;   /* the last one met */
-    uint32_t repeat; /* and how often it still comes */
+    size_t part;     /* the next to consider */
+    uint32_t path;   /* the latest one */
+    uint32_t repeat; /* how often it is still repeated */
     size_t depth;
     struct frame stack[];
 };
@@ -81,7 +81,7 @@ static bool next_part(struct hp_wpp_cursor *c)
     return true;
 }
 
-/* The next node, or NULL at the end of the sequence. Leaves bodies that are done. */
+/* The next node, or NULL at the end of the sequence. Leaves finished bodies. */
 static const struct hp_wpp_node *next_node(struct hp_wpp_cursor *c)
 {
     for (;;) {
@@ -120,8 +120,8 @@ size_t hp_wpp_cursor_next(struct hp_wpp_cursor *c, uint32_t *paths, size_t max)
     return n;
 }
 
-/* Leaves out whole repetitions of the body that begins or has ended on top; returns how many paths
- * are still to be left out. */
+/* Skips whole repetitions of the body that has ended on top; returns how many paths remain to be
+ * skipped. */
 static uint64_t skip_repeats(struct hp_wpp_cursor *c, uint64_t n)
 {
     struct frame *top = &c->stack[c->depth - 1];

@@ -39,7 +39,7 @@ static struct hp_dictionary_entry *place(const struct hp_dictionary *d,
     }
 }
 
-/* Old and new are there side by side for a while. */
+/* Old and new table exist side by side for a while. */
 static void make_room(struct hp_dictionary *d)
 {
     size_t n = d->mask + 1;

@@ -50,7 +50,7 @@ enum hp_err hp_wpp_frame_end(struct hp_bytes_out *out)
 
 /* --- A grammar -------------------------------------------------------------------------------- */
 
-/* A rule that was written: its number instead of the count of uses. */
+/* Marks a rule as written: its number replaces the count of uses. */
 #define NUMBERED 0x80000000u
 
 static bool to_enter(const struct hp_grammar *g, uint32_t node)
@@ -84,7 +84,7 @@ enum hp_err hp_wpp_encode(struct hp_grammar *g, struct hp_bytes_out *out)
     uint32_t *stack = malloc(g->n_rules * sizeof *stack);
     if (!stack)
         return hp_fail_nomem();
-    /* The digrams are of no use any more, and the bytes need room. */
+    /* The digrams are no longer needed, and the bytes need room. */
     free(g->slots);
     g->slots = NULL;
     enum hp_err err = hp_out_varint(out, g->n_rules);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The pieces of the file that writer and reader share. See docs/wpp.md.
+ * The parts of the file that writer and reader share. See docs/wpp.md.
  */
 #ifndef HP_PROFILER_WPP_FORMAT_H
 #define HP_PROFILER_WPP_FORMAT_H
@@ -39,12 +39,12 @@ static inline int64_t hp_unzigzag(uint64_t value)
     return (int64_t)(value >> 1 ^ (0 - (value & 1)));
 }
 
-/* A frame being made: begin, append the content, end. It is ready to be written then. */
+/* A frame under construction: begin, append the content, end. Then it is ready to be written. */
 enum hp_err hp_wpp_frame_begin(struct hp_bytes_out *out, enum hp_wpp_frame kind);
 enum hp_err hp_wpp_frame_end(struct hp_bytes_out *out);
 
-/* The rules of a closed grammar, each after those it names, the start rule last. Takes the count of
- * uses out of the grammar: it cannot be checked any more. */
+/* The rules of a closed grammar, each after those it names, the start rule last. Overwrites the
+ * counts of uses: the grammar cannot be checked any more. */
 enum hp_err hp_wpp_encode(struct hp_grammar *grammar, struct hp_bytes_out *out);
 
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * One deviation from the textbook: a digram is looked at only when its right node is whole, that
- * is, when another symbol has been appended behind it. A run of one path then never touches the
- * table, and whole runs are compared with whole runs.
+ * One deviation from the textbook: a digram is examined only when its right node is complete, that
+ * is, when another symbol has been appended after it. So a run of one path never touches the table,
+ * and complete runs are compared with complete runs.
  *
- * Whatever a step changes leaves new neighbours somewhere; they are put on a list and looked at one
- * by one until there are none, wherever they are.
+ * Every change creates new neighbours. They are put on a list and examined one by one until the
+ * list is empty.
  */
 #include "profiler/wpp/grammar.h"
 
@@ -32,7 +32,7 @@ static uint32_t tag_of(const struct node *left, const struct node *right)
     return (uint32_t)((h * UINT64_C(0xbf58476d1ce4e5b9)) >> 32);
 }
 
-/* Tables have any number of slots: a tag's place is its share of them. */
+/* Tables have any number of slots: a tag is scaled to its slot. */
 static uint32_t home(uint32_t tag, uint32_t n_slots)
 {
     return (uint32_t)((uint64_t)tag * n_slots >> 32);
@@ -55,7 +55,7 @@ static bool may_grow(const struct hp_grammar *g, uint32_t node)
     return node == g->nodes[g->start].prev && !g->closed;
 }
 
-/* The slot where the digram at `left` is, or would be. */
+/* The slot of the digram at `left`, or the free one for it. */
 static uint32_t probe(const struct hp_grammar *g, uint32_t left, uint32_t *tag)
 {
     const struct node *a = &g->nodes[left], *b = &g->nodes[a->next];
@@ -79,12 +79,12 @@ uint32_t hp_grammar_find(const struct hp_grammar *g, uint32_t left)
     return g->slots[probe(g, left, &tag)].node;
 }
 
-/* Takes a slot out; what was displaced by it moves up, so there are no tombstones. */
+/* Removes a slot; displaced ones move up, so there are no tombstones. */
 static void take_out(struct hp_grammar *g, uint32_t hole)
 {
     for (uint32_t i = after(g, hole); g->slots[i].node; i = after(g, i)) {
         uint32_t wants = home(g->slots[i].tag, g->n_slots);
-        /* Whether `hole` lies on the way from where it wants to be to where it is. */
+        /* Whether `hole` lies between its home slot and its slot. */
         bool passes = wants <= i ? wants <= hole && hole < i : wants <= hole || hole < i;
         if (!passes)
             continue;
@@ -95,7 +95,7 @@ static void take_out(struct hp_grammar *g, uint32_t hole)
     g->n_digrams--;
 }
 
-/* Forgets the digram at `left`, which is about to change; if the table has it. */
+/* Removes the digram at `left`, which is about to change, from the table if it is there. */
 static void forget(struct hp_grammar *g, uint32_t left)
 {
     uint32_t tag;
@@ -106,7 +106,8 @@ static void forget(struct hp_grammar *g, uint32_t left)
         take_out(g, slot);
 }
 
-/* The digram at `left` as the table has it, by its left node; 0: it did not, and does now. */
+/* The digram in the table that equals the one at `left`, by its left node; 0: none, it was added
+ * now. */
 static uint32_t find_or_remember(struct hp_grammar *g, uint32_t left)
 {
     uint32_t tag, slot = probe(g, left, &tag), known = g->slots[slot].node;
@@ -119,7 +120,7 @@ static uint32_t find_or_remember(struct hp_grammar *g, uint32_t left)
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
-/* So that the table is never more than half full: there are fewer digrams than nodes. */
+/* Keeps the table at most half full: there are fewer digrams than nodes. */
 static uint32_t slots_for(uint32_t capacity)
 {
     return capacity * 2;
@@ -152,8 +153,8 @@ static bool rehash(struct hp_grammar *g, uint32_t n_slots)
     return true;
 }
 
-/* The largest capacity up to `want` for which there is money: while the table grows, the old one is
- * there too. */
+/* The largest capacity up to `want` within the budget: while the table grows, the old one exists
+ * too. */
 static uint32_t affordable(const struct hp_grammar *g, uint32_t want)
 {
     size_t now = g->n_slots * sizeof(struct slot);
@@ -189,7 +190,7 @@ static uint32_t room(const struct hp_grammar *g)
     return g->n_free + (g->capacity - g->n_nodes);
 }
 
-/* There is room. */
+/* The caller has made sure of room. */
 static uint32_t new_node(struct hp_grammar *g, uint32_t symbol, uint32_t repeat)
 {
     uint32_t i = g->free;
@@ -243,17 +244,17 @@ static uint32_t new_rule(struct hp_grammar *g)
     return guard;
 }
 
-/* To be looked at: the digram at `left`. The list has room for the nodes of the grammar. */
+/* Puts the digram at `left` on the list. The list has room for the nodes of the grammar. */
 static void look_at(struct hp_grammar *g, uint32_t left)
 {
     if (g->n_todo < g->todo_capacity ||
         hp_grow(&g->todo, &g->todo_capacity, g->n_todo + 1, sizeof *g->todo) == HP_OK)
         g->todo[g->n_todo++] = left;
     else
-        g->full = true; /* a digram may stay twice: the grammar is longer, not wrong */
+        g->full = true; /* a digram may occur twice: the grammar is longer, not wrong */
 }
 
-/* Makes one node of `left` and its right neighbour if they have the same symbol. No digram of the
+/* Joins `left` and its right neighbour into one node if they have the same symbol. No digram of the
  * two is in the table. */
 static void join(struct hp_grammar *g, uint32_t left)
 {
@@ -275,8 +276,7 @@ static void join(struct hp_grammar *g, uint32_t left)
     look_at(g, left);
 }
 
-/* Puts the rule in the place of the nodes from `first` to `last`, whose digrams are not in the
- * table. */
+/* Replaces the nodes from `first` to `last`, whose digrams are not in the table, by the rule. */
 static void substitute(struct hp_grammar *g, uint32_t first, uint32_t last, uint32_t rule)
 {
     struct node *node = &g->nodes[first];
@@ -299,8 +299,8 @@ static void substitute(struct hp_grammar *g, uint32_t first, uint32_t last, uint
     join(g, before);
 }
 
-/* Makes the nodes from `first` to `last` the body of a new rule, which takes their place. Their
- * digrams stay where they are. */
+/* Makes the nodes from `first` to `last` the body of a new rule, which replaces them. Their digrams
+ * stay in the table. */
 static uint32_t extract(struct hp_grammar *g, uint32_t first, uint32_t last)
 {
     uint32_t before = g->nodes[first].prev, behind = g->nodes[last].next;
@@ -317,7 +317,8 @@ static uint32_t extract(struct hp_grammar *g, uint32_t first, uint32_t last)
     return rule;
 }
 
-/* Rule utility: if the node alone names its rule, and once, the rule's body takes its place. */
+/* Rule utility: if the node is the only one that names its rule, and only once, the rule's body
+ * replaces it. */
 static void dissolve(struct hp_grammar *g, uint32_t i)
 {
     struct node *node = &g->nodes[i];
@@ -339,8 +340,7 @@ static void dissolve(struct hp_grammar *g, uint32_t i)
     join(g, before);
 }
 
-/* The rule whose whole body is the nodes from `first` to `last`; 0: none. The start rule does not
- * count. */
+/* The rule whose whole body is the nodes from `first` to `last`; 0: none. Never the start rule. */
 static uint32_t whole(const struct hp_grammar *g, uint32_t first, uint32_t last)
 {
     uint32_t guard = g->nodes[first].prev;
@@ -349,8 +349,8 @@ static uint32_t whole(const struct hp_grammar *g, uint32_t first, uint32_t last)
     return is ? guard : 0;
 }
 
-/* The nodes from `first` to `last` are also at `other` to `other_last`, whose digrams are in the
- * table. */
+/* The nodes from `first` to `last` equal those from `other` to `other_last`, whose digrams are in
+ * the table. */
 static void match(struct hp_grammar *g, uint32_t first, uint32_t last, uint32_t other,
                   uint32_t other_last)
 {
@@ -368,8 +368,7 @@ static void match(struct hp_grammar *g, uint32_t first, uint32_t last, uint32_t 
             rule = extract(g, other, other_last);
         substitute(g, first, last, rule);
     }
-    /* Rules further along were completed while they were followed: they are used elsewhere too, as
-     * before. */
+    /* Rules further along were completed while followed: they are still used elsewhere too. */
     uint32_t second = g->nodes[g->nodes[rule].next].next;
     dissolve(g, g->nodes[rule].next);
     if (second != rule)
@@ -379,14 +378,14 @@ static void match(struct hp_grammar *g, uint32_t first, uint32_t last, uint32_t 
 /* --- The end of the sequence ------------------------------------------------------------------ */
 
 /*
- * When the last whole digram of the sequence occurs elsewhere, nothing is done yet: the end of the
- * sequence *follows* that place as long as what is appended is what comes there, which costs a
- * comparison. The textbook would make a rule of every prefix, and dissolve it again.
+ * When the last complete digram of the sequence occurs elsewhere, nothing is done yet: the end of
+ * the sequence *follows* that place as long as what is appended equals what comes there, at the
+ * cost of a comparison. The textbook would make a rule of every prefix, and dissolve it again.
  *
- * Where a rule comes, its body is followed, and so on: a level for each. What followed a whole body
- * becomes one node that names the rule. Meanwhile nothing else changes. In the end, what was
- * followed on the first level is a match; what was followed of bodies that are not complete is
- * taken off and appended again, node by node.
+ * Where a rule comes, its body is followed, and so on: one level for each. Nodes that followed a
+ * whole body become one node that names the rule. Meanwhile nothing else changes. In the end, what
+ * was followed on the first level is a match; what was followed of incomplete bodies is removed and
+ * appended again, node by node.
  */
 
 static void settle(struct hp_grammar *g);
@@ -403,8 +402,8 @@ static void end_following(struct hp_grammar *g)
     settle(g);
 }
 
-/* The nodes at the end that followed a whole body become a node of its rule, or one more repetition
- * of it. */
+/* Replaces the nodes at the end that followed a whole body by a node of its rule, or by one more
+ * repetition of it. */
 static uint32_t collapse(struct hp_grammar *g, struct level *level)
 {
     uint32_t end = g->nodes[g->start].prev, rule = g->nodes[level->at].next, to = level->node;
@@ -431,7 +430,7 @@ static uint32_t collapse(struct hp_grammar *g, struct level *level)
     return to;
 }
 
-/* The node at the end is the one at the place that is followed. */
+/* The node at the end equals the next one at the followed place. */
 static void advance(struct hp_grammar *g, uint32_t node, uint32_t place)
 {
     struct level *level = &g->levels[g->n_levels - 1];
@@ -456,8 +455,8 @@ static void advance(struct hp_grammar *g, uint32_t node, uint32_t place)
     }
 }
 
-/* Whether `last`, the last whole node of the sequence, is also the next one at the place that is
- * followed. */
+/* Whether `last`, the last complete node of the sequence, equals the next one at the followed
+ * place. */
 static bool follow(struct hp_grammar *g, uint32_t last)
 {
     const struct node *a = &g->nodes[last];
@@ -475,7 +474,7 @@ static bool follow(struct hp_grammar *g, uint32_t last)
     }
 }
 
-/* Looks at the last whole digram of the sequence. */
+/* Examines the last complete digram of the sequence. */
 static void look_at_end(struct hp_grammar *g)
 {
     uint32_t right = g->nodes[g->nodes[g->start].prev].prev, left = g->nodes[right].prev;
@@ -491,8 +490,8 @@ static void look_at_end(struct hp_grammar *g)
     }
 }
 
-/* Looks at all that is to be looked at; at the end of the sequence last, when nothing moves any
- * more. */
+/* Examines all digrams on the list; the one at the end of the sequence last, when nothing else
+ * changes. */
 static void settle(struct hp_grammar *g)
 {
     bool at_end = false;
@@ -500,7 +499,7 @@ static void settle(struct hp_grammar *g)
         uint32_t left = g->todo[--g->n_todo], right = g->nodes[left].next;
         if (g->nodes[left].symbol == SYMBOL_FREE || !is_digram(g, left) ||
             g->nodes[left].symbol == g->nodes[right].symbol)
-            continue; /* gone; or a run that cannot be joined */
+            continue; /* gone, or a run that cannot be joined */
         if (may_grow(g, right))
             continue;
         if (may_grow(g, g->nodes[right].next)) {
@@ -552,7 +551,7 @@ void hp_grammar_free(struct hp_grammar *g)
     free(g);
 }
 
-/* Puts a node at the end. The one that was last is whole now, unless they are one run. */
+/* Appends a node. The previous last node is complete now, unless both are one run. */
 static void attach(struct hp_grammar *g, uint32_t node)
 {
     uint32_t last = g->nodes[g->start].prev;
@@ -585,7 +584,7 @@ static void attach_all(struct hp_grammar *g)
     }
 }
 
-/* Appends a terminal that is not that of the last node. */
+/* Appends a terminal that differs from the last node's. */
 static bool append(struct hp_grammar *g, uint32_t terminal)
 {
     if (room(g) < SPARE + g->tail && !grow(g))
@@ -595,7 +594,7 @@ static bool append(struct hp_grammar *g, uint32_t terminal)
     return true;
 }
 
-/* Appends a terminal; false: there is no room. */
+/* Appends a terminal; false: no room. */
 static bool push(struct hp_grammar *g, uint32_t terminal)
 {
     struct node *last = &g->nodes[g->nodes[g->start].prev];

@@ -6,10 +6,10 @@
 
 struct found {
     uint32_t nodes, rules, digrams;
-    bool following;   /* from here on the start rule is not settled */
+    bool following;   /* the start rule is not settled from here on */
     uint32_t *uses;   /* of each rule, by nodes */
     uint8_t *repeats; /* ... one of which repeats it */
-    uint8_t *state;   /* of each rule: 1 being looked at, 2 done */
+    uint8_t *state;   /* of each rule: 1 in progress, 2 done */
     uint32_t *stack;  /* nodes at which rules were entered */
 };
 
@@ -54,7 +54,7 @@ static enum hp_err check_rule(const struct hp_grammar *g, uint32_t guard, struct
                                                            : wrong("a body too short", guard);
 }
 
-/* All rules can be reached from the start, and none from itself. */
+/* All rules are reachable from the start, and none from itself. */
 static enum hp_err check_order(const struct hp_grammar *g, struct found *found)
 {
     uint32_t depth = 0, at = g->nodes[g->start].next, reached = 1;

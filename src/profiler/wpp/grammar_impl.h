@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The inside of a grammar, for its check.
+ * Inside a grammar, for its check.
  *
- * Nodes lie in one array and name each other by index; 0 is nobody. A rule is its *guard*: a node
+ * Nodes are in one array and refer to each other by index; 0: none. A rule is its *guard*: a node
  * that closes the ring of the rule's body, so the rule's symbol is HP_GRAMMAR_RULE | index of the
- * guard. Of a guard, `repeat` counts the nodes that name the rule.
+ * guard. In a guard, `repeat` counts the nodes that name the rule.
  */
 #ifndef HP_PROFILER_WPP_GRAMMAR_IMPL_H
 #define HP_PROFILER_WPP_GRAMMAR_IMPL_H
@@ -14,7 +14,7 @@
 #define SYMBOL_GUARD UINT32_MAX       /* of a guard node */
 #define SYMBOL_FREE  (UINT32_MAX - 1) /* of a free node; `next` is the next free one */
 
-#define LEVELS 32 /* of rules that are followed within each other */
+#define LEVELS 32 /* of nested rules that are followed */
 
 struct node {
     uint32_t symbol;
@@ -30,16 +30,15 @@ struct slot {
 
 /* A body that the end of the sequence follows. */
 struct level {
-    uint32_t at;    /* the node that was reached, of the body or its guard */
+    uint32_t at;    /* the current node, in the body or its guard */
     uint32_t first; /* the first node of the sequence in this body; 0: none */
-    uint32_t node;  /* the node of the sequence that names the rule, as often as its body was
-                       complete already; 0: none */
+    uint32_t node; /* the node of the sequence for the completed repetitions of the body; 0: none */
 };
 
 struct hp_grammar {
     struct hp_grammar_budget *budget;
     struct node *nodes;
-    uint32_t n_nodes, capacity; /* used (free ones in between included), there is room for */
+    uint32_t n_nodes, capacity; /* used (including free ones in between), allocated */
     uint32_t free;              /* list */
     uint32_t n_free;
     uint32_t start; /* the start rule's guard */
@@ -48,14 +47,14 @@ struct hp_grammar {
     bool closed, full;
     struct slot *slots;
     uint32_t n_slots, n_digrams;
-    uint32_t *todo; /* left nodes of digrams that are new */
+    uint32_t *todo; /* left nodes of new digrams */
     size_t n_todo, todo_capacity;
     uint64_t symbols;
-    /* The nodes of the start rule from follow_from to follow_last are also at follow_other to
-     * levels[0].at. follow_from 0: not so. What comes behind follow_last, up to the last but one,
-     * is in the bodies of further levels. */
+    /* The nodes of the start rule from follow_from to follow_last equal those from follow_other to
+     * levels[0].at. follow_from 0: nothing is followed. What comes after follow_last, up to the
+     * last but one, is in the bodies of further levels. */
     uint32_t follow_from, follow_last, follow_other;
-    uint32_t tail; /* nodes there */
+    uint32_t tail; /* those nodes */
     uint32_t n_levels;
     struct level levels[LEVELS];
     uint32_t again; /* nodes to be appended, linked by `next`; 0: none */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * How often a rule is executed follows from the grammar: once for a start rule, and as often as the
- * rules that name it, times the exponent. Rules that are short enough are not looked into: they are
- * the subpaths. The same one may be a rule of several parts, or of one part twice, with other
- * exponents or boundaries; they are recognized by what they generate.
+ * How often a rule is executed follows from the grammar: once for a start rule, else as often as
+ * the rules that name it, times the exponent. Rules that are short enough are not expanded: they
+ * are the subpaths. The same subpath may be a rule of several parts, or of one part twice, with
+ * different exponents or boundaries; such rules are recognized by what they generate.
  */
 #include "profiler/wpp/reader.h"
 
@@ -23,9 +23,9 @@ struct candidate {
 struct search {
     const struct hp_wpp_reader *reader;
     size_t max_length;
-    uint64_t *rule_counts; /* executions not within a subpath */
+    uint64_t *rule_counts; /* executions outside subpaths */
     uint64_t *path_counts;
-    uint32_t *same;  /* the first path that is the same, for each */
+    uint32_t *same;  /* for each path, the first one equal to it */
     uint32_t *paths; /* two expansions */
     struct hp_wpp_cursor *cursor;
     struct hp_map64 by_hash;
@@ -53,7 +53,7 @@ static void count(struct search *s)
     }
 }
 
-/* What a candidate generates. */
+/* The paths that a candidate generates. */
 static void generate(const struct search *s, const struct candidate *candidate, uint32_t *paths)
 {
     hp_wpp_cursor_symbol(s->cursor, candidate->symbol);
@@ -70,7 +70,7 @@ static uint64_t hash(const uint32_t *paths, uint64_t n)
     return h;
 }
 
-/* Whether the two generate the same; `paths` are those of `a`. */
+/* Whether both generate the same paths; `paths` are those of `a`. */
 static bool is_same(const struct search *s, const struct candidate *a, const uint32_t *paths,
                     const struct candidate *b)
 {
@@ -126,7 +126,7 @@ static int compare_paths(const void *a, const void *b, void *context)
     return order ? order : (i > k) - (i < k);
 }
 
-/* A path that was forgotten and came again has two numbers. */
+/* A path that was dropped and came again has two numbers. */
 static enum hp_err find_same(struct search *s)
 {
     const struct hp_wpp_reader *r = s->reader;
@@ -184,7 +184,7 @@ static enum hp_err list_found(struct search *s, size_t top, struct hp_wpp_subpat
 static enum hp_err search(struct search *s)
 {
     const struct hp_wpp_reader *r = s->reader;
-    /* What cannot be generated needs no room. */
+    /* Longer ones than can be generated need no room. */
     uint64_t longest = 1;
     for (size_t i = 0; i < r->n_rules; i++)
         if (r->rules[i].length <= s->max_length && r->rules[i].length > longest)

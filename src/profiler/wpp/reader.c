@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Nothing in the file is believed: every number is checked against what there is before it is used,
- * so what is read can be expanded without further checks. Rules can name only earlier ones, so
- * there are no cycles; lengths and instructions of expansions are added up with checks for
- * overflow, without expanding anything.
+ * The file is not trusted: every number is checked before it is used, so what was read can be
+ * expanded without further checks. Rules can name only earlier ones, so there are no cycles;
+ * lengths and instructions of expansions are summed with checks for overflow, without expanding
+ * anything.
  */
 #include "profiler/wpp/reader.h"
 
@@ -161,7 +161,7 @@ static enum hp_err read_frame(struct hp_wpp_reader *r, uint64_t kind, struct hp_
         [HP_WPP_FRAME_ABOUT] = read_about,     [HP_WPP_FRAME_END] = read_end,
     };
     if (kind == 0 || kind >= sizeof readers / sizeof *readers)
-        return HP_OK; /* of a later version, which says that it does not matter */
+        return HP_OK; /* of a later version, marked as optional */
     if (kind >= HP_WPP_FRAME_MODULES && r->seen & 1u << kind)
         return damaged(r, "something is there twice");
     r->seen |= 1u << kind;
@@ -220,7 +220,7 @@ static enum hp_err measure_rule(struct hp_wpp_reader *r, struct hp_wpp_rule *rul
             return damaged(r, "a sequence longer than there can be");
     }
     rule->depth++;
-    /* So a rule generates more than any that it names, and cannot be deeper than long. */
+    /* So a rule generates more than any that it names, and its depth is at most its length. */
     bool renames = rule->n == 1 && r->nodes[rule->first].repeat == 1 &&
                    r->nodes[rule->first].symbol & HP_GRAMMAR_RULE;
     return renames ? damaged(r, "a rule that only names another") : HP_OK;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A whole program path in memory: what was read and checked.
+ * A whole program path in memory, read and checked.
  */
 #ifndef HP_PROFILER_WPP_READER_H
 #define HP_PROFILER_WPP_READER_H
@@ -19,7 +19,7 @@ struct hp_wpp_rule {
     uint64_t n;
     uint64_t length; /* paths that it generates */
     uint64_t insns;  /* of them */
-    uint32_t depth;  /* rules within rules: 1 when it names none */
+    uint32_t depth;  /* nesting of rules: 1 when it names none */
 };
 
 struct hp_wpp_part {
@@ -36,7 +36,7 @@ struct hp_wpp_reader {
     struct hp_wpp_module *modules;
     struct hp_wpp_path *paths;
     struct hp_wpp_thread *threads;
-    uint64_t *thread_parts; /* that there should be */
+    uint64_t *thread_parts; /* expected number */
     struct hp_wpp_rule *rules;
     struct hp_wpp_node *nodes;
     struct hp_wpp_part *parts;
@@ -54,8 +54,7 @@ static inline uint64_t hp_wpp_length(const struct hp_wpp_reader *reader, uint32_
     return symbol & HP_GRAMMAR_RULE ? reader->rules[symbol & ~HP_GRAMMAR_RULE].length : 1;
 }
 
-/* A cursor for symbols instead of a thread's sequence: it goes through what the symbol generates.
- */
+/* Makes the cursor walk what a symbol generates, instead of a thread's sequence. */
 enum hp_err hp_wpp_cursor_new_for(const struct hp_wpp_reader *reader,
                                   struct hp_wpp_cursor **cursor);
 void hp_wpp_cursor_symbol(struct hp_wpp_cursor *cursor, uint32_t symbol);

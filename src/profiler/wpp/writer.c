@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two threads. The profilers' turns paths into numbers and puts them, in chunks, on a queue of
- * bounded length; the grammar's takes them off, one chunk after the other, whichever thread of the
- * program they are of. Only the queue and the file are shared.
+ * Two threads. The profilers' thread turns paths into numbers and puts them, in chunks, on a
+ * bounded queue. The grammars' thread takes them off, chunk by chunk, whichever thread of the
+ * program they belong to. Only the queue and the file are shared.
  */
 #include "hotpath/wpp.h"
 
@@ -36,14 +36,14 @@ struct sequence {
     uint32_t number;
     struct chunk *chunk; /* being filled */
     uint64_t symbols, insns;
-    /* The grammar's thread's: */
-    struct hp_grammar *grammar; /* NULL: nothing came, or it was closed */
+    /* For the grammars' thread only: */
+    struct hp_grammar *grammar; /* NULL: nothing came yet, or it was closed */
     uint64_t parts;
 };
 
 struct hp_wpp {
     const struct hp_code *code;
-    /* The profilers' thread's: */
+    /* For the profilers' thread only: */
     struct sequence **sequences;
     size_t n_sequences, capacity;
     struct hp_dictionary dictionary;
@@ -60,17 +60,17 @@ struct hp_wpp {
     struct hp_wpp_stats stats;
     enum hp_err err;
     char error[256];
-    /* The grammar's thread's: */
+    /* For the grammars' thread only: */
     pthread_t worker;
     struct hp_grammar_budget budget;
     struct hp_bytes_out part;
-    struct sequence **live; /* that have a grammar */
+    struct sequence **live; /* those with a grammar */
     size_t n_live, live_capacity;
 };
 
 /* --- The file --------------------------------------------------------------------------------- */
 
-/* Remembers the first failure: of whichever thread. */
+/* Records the first failure of either thread. */
 static void failed(struct hp_wpp *wpp, enum hp_err err)
 {
     pthread_mutex_lock(&wpp->lock);
@@ -116,7 +116,7 @@ static enum hp_err write_header(struct hp_wpp *wpp)
 
 /* --- The grammar's thread --------------------------------------------------------------------- */
 
-/* Writes the grammar of a sequence as one part. The sequence goes on without one. */
+/* Writes the grammar of a sequence as one part. The sequence continues without one. */
 static enum hp_err close_part(struct hp_wpp *wpp, struct sequence *sequence)
 {
     struct hp_grammar *grammar = sequence->grammar;
@@ -136,7 +136,7 @@ static enum hp_err close_part(struct hp_wpp *wpp, struct sequence *sequence)
             wpp->live[i--] = wpp->live[--wpp->n_live];
     if (err == HP_OK)
         err = write_frame(wpp, &wpp->part);
-    /* What a big part needed is not kept. */
+    /* The memory of a big part is not kept. */
     free(wpp->part.bytes);
     wpp->part = (struct hp_bytes_out){0};
     sequence->parts++;
@@ -204,7 +204,7 @@ static void *work(void *argument)
     enum hp_err err = HP_OK;
     for (struct chunk *chunk = NULL; (chunk = take(wpp, chunk));)
         if (err == HP_OK && (err = feed(wpp, chunk)) != HP_OK)
-            failed(wpp, err); /* goes on emptying the queue */
+            failed(wpp, err); /* keeps emptying the queue */
     while (err == HP_OK && !wpp->given_up && wpp->n_live)
         if ((err = close_part(wpp, wpp->live[0])) != HP_OK)
             failed(wpp, err);
@@ -213,7 +213,7 @@ static void *work(void *argument)
 
 /* --- The profilers' thread -------------------------------------------------------------------- */
 
-/* An empty chunk; NULL when there is no memory. */
+/* An empty chunk; NULL: out of memory. */
 static struct chunk *empty_chunk(struct hp_wpp *wpp)
 {
     pthread_mutex_lock(&wpp->lock);
@@ -252,7 +252,7 @@ static enum hp_err flush_paths(struct hp_wpp *wpp)
     return write_frame(wpp, &wpp->paths);
 }
 
-/* Writes down a path that was given the next number. */
+/* Writes a path that got the next number. */
 static enum hp_err new_path(struct hp_wpp *wpp, const struct hp_path *path)
 {
     struct hp_bytes_out *out = &wpp->paths;
@@ -310,7 +310,7 @@ static void take_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
 
 /* --- Beginning and end ------------------------------------------------------------------------ */
 
-/* Signals are for the other threads. */
+/* Signals go to the other threads. */
 static enum hp_err start(struct hp_wpp *wpp)
 {
     sigset_t all, old;
@@ -384,7 +384,7 @@ enum hp_err hp_wpp_thread(struct hp_wpp *wpp, const struct hp_thread *thread,
     return err;
 }
 
-/* Ends the grammar's thread, when what is on the queue is done. */
+/* Ends the grammars' thread once the queue is empty. */
 static void stop(struct hp_wpp *wpp, bool give_up)
 {
     if (wpp->done)
