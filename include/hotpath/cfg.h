@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A function's control flow graph, recovered from the code map: of the code that was executed, as
- * there is no other.
+ * A function's control flow graph, recovered from the code map. It covers executed code only.
  *
  * Blocks of the code map overlap; they are cut into basic blocks wherever one starts. A call leads
- * to the instruction behind it, as in Ball and Larus; a return, a jump out of the function, and
- * what nothing is known to follow, leads to the exit.
+ * to the instruction after it, as in Ball and Larus. A return, a jump out of the function, and a
+ * block without a known successor lead to the exit.
  */
 #ifndef HOTPATH_CFG_H
 #define HOTPATH_CFG_H
@@ -38,10 +37,11 @@ struct hp_cfg {
 };
 
 /*
- * `blocks`: those of the function. `entry`: the one at which it is entered. `observed`: which block
- * came after which, how often (of the function at least; others do no harm): targets of indirect
- * jumps, other entries and the counts come from there; may be empty. HP_ERR_UNSUPPORTED: its code
- * was changed while it ran. HP_ERR_INVALID: the entry is not one of the blocks.
+ * `blocks`: those of the function. `entry`: the one at which it is entered. `observed`: how often
+ * each block followed each other one, at least for the function's blocks (others are ignored); may
+ * be empty. It supplies the targets of indirect jumps, other entries and the counts.
+ * HP_ERR_UNSUPPORTED: the function's code changed while it ran. HP_ERR_INVALID: the entry is not
+ * one of the blocks.
  */
 HP_MUST_CHECK enum hp_err hp_cfg_new(struct hp_code *code, const uint32_t *blocks, size_t n_blocks,
                                      uint32_t entry, const struct hp_edge_count *observed,
@@ -55,12 +55,12 @@ uint32_t hp_cfg_edge(const struct hp_cfg *cfg, uint32_t from, uint32_t to);
 
 /* A path of the numbering as the path detector's `bl` would describe it: start, branches, outcomes
  * (the last branch is bit 0). `edges` are its edges. False: longer than 64 branches, or an outcome
- * cannot be told (an edge that is taken and not taken). */
+ * is ambiguous (an edge that is both taken and not taken). */
 struct hp_cfg_signature {
     uint64_t start;
     uint64_t outcomes;
     uint32_t length;
-    bool from_entry; /* begins where the function was entered, not behind a back edge */
+    bool from_entry; /* begins where the function was entered, not after a back edge */
     bool to_exit;    /* ends with the function, not with a back edge */
 };
 bool hp_cfg_signature(const struct hp_cfg *cfg, const struct hp_numbering *numbering,

@@ -11,8 +11,8 @@
  * A *segment* is what an engine reports with one word: one block, a straight run of several blocks,
  * or an unfinished piece of a block ("open": it ends without a control transfer because the
  * engine's translator stopped there). A run is given block by block: each of its segments is the
- * segment before (its *parent*) and one more block, so every place where a run can be left has an
- * id. Cursors (stream.h) turn segments into blocks; profilers see blocks.
+ * previous segment (its *parent*) plus one block, so every place where a run can be left has an id.
+ * Cursors (stream.h) turn segments into blocks; profilers see blocks.
  *
  * Ids are small integers in order of appearance and stay valid for the life of the map. Pointers
  * into the tables are valid until the next segment is added.
@@ -62,13 +62,13 @@ struct hp_block {
     uint16_t reserved;
 };
 
-/* What an engine says of a segment, once, before the first word that names it. */
+/* An engine's description of a segment, given once, before the first word that names it. */
 struct hp_segment {
     uint64_t start;
-    uint32_t module; /* id from hp_code_add_module() */
-    uint32_t parent; /* id; not 0: the segment is that one and then, without a break, this code */
-    uint8_t mode;    /* enum hp_isa_mode */
-    uint32_t size;   /* of its own code, bytes */
+    uint32_t module;      /* id from hp_code_add_module() */
+    uint32_t parent;      /* id; not 0: this code follows that segment without a break */
+    uint8_t mode;         /* enum hp_isa_mode */
+    uint32_t size;        /* of its own code, bytes */
     const uint8_t *bytes; /* its own code; copied */
 };
 
@@ -113,32 +113,30 @@ const struct hp_block *hp_code_block(const struct hp_code *code, uint32_t id);
 const struct hp_block *hp_code_blocks(const struct hp_code *code);
 
 /*
- * Units: what is executed as a whole, and can be counted as a whole. Each block is one, and each
- * run of several blocks that is a segment. Ids in order of appearance.
+ * Units: code that is executed, and can be counted, as a whole. Each block is one; so is each
+ * segment of several blocks. Ids are in order of appearance.
  */
 uint32_t hp_code_n_units(const struct hp_code *code);
 uint32_t hp_code_unit_of_block(const struct hp_code *code, uint32_t block);
 
-/* The blocks of a unit: `*n` ids, in order, each following from the one before; valid like the
- * tables. */
+/* The blocks of a unit: `*n` ids, in order of execution; valid like the tables. */
 const uint32_t *hp_code_unit(const struct hp_code *code, uint32_t unit, uint32_t *n);
 
 /* The code of a block: `block->end - block->start` bytes, valid like the tables. */
 const uint8_t *hp_code_bytes(const struct hp_code *code, const struct hp_block *block);
 
 /*
- * The instructions of a block, `block->insns` of them, decoded in full when first asked for and
- * kept: an iteration over executed instructions is one over batches with this inside. Valid as long
- * as the map. An instruction that does not decode is HP_OP_SYSTEM. HP_ERR_NOMEM.
+ * The instructions of a block, `block->insns` of them, decoded in full on first use and kept. To
+ * iterate over executed instructions, iterate over batches and call this for each block. Valid as
+ * long as the map. An instruction that does not decode is HP_OP_SYSTEM. HP_ERR_NOMEM.
  */
 HP_MUST_CHECK enum hp_err hp_code_insns(struct hp_code *code, uint32_t block,
                                         const struct hp_insn **insns);
 
-/* Notes that the program installed a signal handler at `address`: blocks there, present and future,
- * get HP_BLOCK_HANDLER. */
+/* Records a signal handler at `address`: blocks there, present and future, get HP_BLOCK_HANDLER. */
 HP_MUST_CHECK enum hp_err hp_code_add_handler(struct hp_code *code, uint64_t address);
 
-/* Which source lines are wanted of a run: reading debug information can take longer than it. */
+/* Which source lines are wanted. Reading debug information can take longer than the run. */
 enum hp_line_detail {
     HP_LINES_ALL,       /* of every instruction */
     HP_LINES_FUNCTIONS, /* where functions begin */

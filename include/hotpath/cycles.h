@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where the cycles went: every cycle of a core belongs to the instruction that is responsible for
- * it, and has a cause (time-proportional attribution: Gottschall, Eeckhout, Jahre, "TIP", MICRO
- * 2021). docs/instructions.md has the rules.
+ * Where the cycles went: every cycle of a core is attributed to the instruction responsible for it,
+ * with a cause (time-proportional attribution: Gottschall, Eeckhout, Jahre, "TIP", MICRO 2021).
+ * docs/instructions.md has the rules.
  */
 #ifndef HOTPATH_CYCLES_H
 #define HOTPATH_CYCLES_H
@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/* A cycle is this many parts, so that it can be shared by all instructions (up to 16) that retire
- * in it without a rest. */
+/* A cycle is this many parts. It can be divided without remainder among the instructions (up to 16)
+ * that retire in it. */
 #define HP_CYCLE_PARTS 720720
 
 enum hp_cause {
@@ -29,17 +29,16 @@ enum hp_cause {
     HP_CAUSE_DTLB,    /* L1, but the page was missing */
     HP_CAUSE_BLOCKED, /* L1, but its load had to wait for an older store and began late */
     HP_CAUSE_QUEUE,   /* it is done; the branch queue is full */
-    /* There is none: */
-    HP_CAUSE_MISPREDICT, /* the last one that retired was a mispredicted branch: it is responsible
-                          */
-    HP_CAUSE_TRAP,       /* the next one to retire had been aborted by a trap: it is responsible */
+    /* There is no oldest instruction: */
+    HP_CAUSE_MISPREDICT, /* the last one retired, a mispredicted branch, is responsible */
+    HP_CAUSE_TRAP,       /* the next one to retire, aborted by a trap before, is responsible */
     HP_CAUSE_L1I,        /* the next one was late, because its line was missing */
     HP_CAUSE_ITLB,       /* or its page */
     HP_CAUSE_FETCH, /* or for another reason: taken branches, BTB, the end of a line, the length of
                        the front end */
     /* Either: */
-    HP_CAUSE_SERIAL, /* it had been fetched, but waited to run alone, or for one that does, and
-                        began late */
+    HP_CAUSE_SERIAL, /* it was fetched, but waited to run alone, or for one that does, and began
+                        late */
     HP_CAUSES
 };
 /* "retire", "execute", "unit", "l1", "l2", "l3", "memory", "dtlb", "blocked", "queue",
@@ -51,9 +50,9 @@ enum hp_attribution {
     HP_ATTRIBUTE_EXACT,     /* the above */
     HP_ATTRIBUTE_PROFILEME, /* an instruction sampled at fetch, weighed by its latency from fetch to
                                retire ready */
-    HP_ATTRIBUTE_DISPATCH,  /* a cycle is the instruction's that is mapped next (AMD IBS, Arm SPE);
-                               nobody's when that aborts */
-    HP_ATTRIBUTE_NEXT,      /* a cycle is the instruction's that retires next (Intel PEBS) */
+    HP_ATTRIBUTE_DISPATCH,  /* a cycle goes to the instruction that is mapped next (AMD IBS, Arm
+                               SPE); to none when that aborts */
+    HP_ATTRIBUTE_NEXT,      /* a cycle goes to the instruction that retires next (Intel PEBS) */
     HP_ATTRIBUTIONS
 };
 /* "exact", "profileme", "dispatch", "next". */

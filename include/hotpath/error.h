@@ -2,9 +2,9 @@
 /*
  * Errors.
  *
- * A function that can fail returns `enum hp_err`. On failure it also leaves one line of text that
- * says what was wrong and with what; `hp_error_text()` returns it. The text belongs to the calling
- * thread and stays valid until the next failing call of that thread.
+ * A function that can fail returns `enum hp_err`. On failure it also records one line of text that
+ * says what went wrong, and with what; `hp_error_text()` returns it. The text belongs to the
+ * calling thread and stays valid until the next failing call of that thread.
  *
  * The library never prints, asserts or exits because of bad input or a failed system call.
  */
@@ -25,10 +25,10 @@ enum hp_err {
     HP_ERR_UNSUPPORTED = -6, /* well-formed, but something hotpath cannot do */
     HP_ERR_NOTFOUND = -7,    /* what was asked for is not there */
     HP_ERR_INTERNAL = -8,    /* our mistake */
-    HP_ERR_UNOBSERVED = -9,  /* the program ran, but nothing is known of it */
+    HP_ERR_UNOBSERVED = -9,  /* the program ran, but was not observed */
 };
 
-/* Of a function whose failure must not be ignored: what was asked for did not happen. */
+/* Marks a function whose failure must not be ignored. */
 #define HP_MUST_CHECK __attribute__((warn_unused_result))
 
 /* A fixed name for the code ("out of memory"); never NULL. */
@@ -37,8 +37,8 @@ const char *hp_errstr(enum hp_err err);
 /* The text of this thread's last failure; "" when there was none. */
 const char *hp_error_text(void);
 
-/* Records a failure: stores the formatted line for `hp_error_text()` and returns `err`. The text of
- * the failure before may be part of it: hp_fail(err, "%s: %s", path, hp_error_text()). */
+/* Records a failure: stores the formatted line for `hp_error_text()` and returns `err`. It may
+ * include the text of the previous failure: hp_fail(err, "%s: %s", path, hp_error_text()). */
 enum hp_err hp_fail(enum hp_err err, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
 

@@ -3,9 +3,9 @@
  * The hot spot detector (docs/hotspots.md): branch behavior buffer, detection counter, monitor
  * table.
  *
- * An emulator, a JIT or a simulator embeds one: hp_hotspots_branch() for every retired branch; its
- * handler is called for every hot spot that is detected. The profiler behind `hotpath run --profile
- * hotspots` feeds the same detector with the stream, faster, and knows regions.
+ * An emulator, a JIT or a simulator embeds one: it calls hp_hotspots_branch() for every retired
+ * branch, and the handler is called for every hot spot detected. The profiler behind `hotpath run
+ * --profile hotspots` feeds the same detector from the stream, faster, and also finds regions.
  */
 #ifndef HOTPATH_HOTSPOT_H
 #define HOTPATH_HOTSPOT_H
@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 enum hp_hotspot_index { HP_INDEX_ADDRESS, HP_INDEX_DIRECTION, HP_INDEX_TARGET };
-/* When there is a hot spot: when the detection counter is down, or when branches are dense (docs:
+/* What detects a hot spot: the detection counter reaches zero, or branches are dense (docs:
  * "Density"). */
 enum hp_hotspot_rule { HP_RULE_COUNTER, HP_RULE_DENSITY };
 
@@ -41,18 +41,18 @@ struct hp_hotspot_config {
     uint32_t ranges;                        /* of the first level, address ranges; 0: one level */
     uint32_t range_gap;                     /* bytes between neighbours in a range, at most: 64 */
     uint32_t address_bits;                  /* of a code address, for the size: 32 */
-    /* Of addresses, where a set is chosen. HP_HOTSPOT_SHIFT_ARCH: what suits the code's
-     * architecture; 0 where that is not known. */
+    /* Of addresses, when a set is chosen. HP_HOTSPOT_SHIFT_ARCH: suits the code's architecture; 0
+     * where that is unknown. */
     uint32_t shift;
     enum hp_hotspot_index index;
-    bool monitor;              /* false: none, hot spots are found again and again */
+    bool monitor;              /* false: none, hot spots are detected repeatedly */
     bool conditional_indirect; /* only conditional and computed branches are profiled */
-    bool per_thread; /* share=thread; for the profiler, a detector on its own has no threads */
-    bool tight;      /* region=tight; for the profiler */
+    bool per_thread; /* share=thread; profiler only: a detector on its own has no threads */
+    bool tight;      /* region=tight; profiler only */
     /* rule=density */
     enum hp_hotspot_rule rule;
     uint32_t density;  /* of a candidate, in tenths of the mean over all code that was executed */
-    uint32_t patience; /* that long it has to be denser than that: millions of instructions */
+    uint32_t patience; /* how long it must stay denser than that: millions of instructions */
     uint32_t gain;     /* least share of all candidates together, in 1/1024 */
     uint32_t map_bits, map_share; /* the map of addresses: log2 of its bits, and of how many
                                      addresses one is marked */
@@ -63,17 +63,17 @@ struct hp_hotspot_config {
  * all of them are in docs/hotspots.md. HP_ERR_INVALID: one line. */
 HP_MUST_CHECK enum hp_err hp_hotspot_config_parse(const char *text,
                                                   struct hp_hotspot_config *config);
-/* Whether there can be such a detector. HP_ERR_INVALID: one line. */
+/* Checks the settings. HP_ERR_INVALID: one line. */
 HP_MUST_CHECK enum hp_err hp_hotspot_config_check(const struct hp_hotspot_config *config);
-/* A text that hp_hotspot_config_parse() reads: a preset and what is different from it; cut to
- * `size`. */
+/* A text that hp_hotspot_config_parse() reads: a preset and the differences from it; cut to `size`.
+ */
 void hp_hotspot_config_format(const struct hp_hotspot_config *config, char *text, size_t size);
-/* Bits of the buffer, the counters and timers; `monitor` (may be NULL): those of a monitor table,
- * of `monitored` entries where it is not bounded. */
+/* Bits of the buffer, the counters and timers. `monitor` (may be NULL): bits of a monitor table,
+ * which has `monitored` entries where it is unbounded. */
 uint64_t hp_hotspot_config_bits(const struct hp_hotspot_config *config, uint64_t monitored,
                                 uint64_t *monitor);
 
-/* A candidate branch as it was when its hot spot was detected. */
+/* A candidate branch at the time its hot spot was detected. */
 struct hp_hotspot_branch {
     uint64_t address;
     uint64_t target; /* index=target: where it went; else 0 */
@@ -90,21 +90,21 @@ struct hp_hotspot {
     size_t n_candidates;
 };
 
-/* Called on detection, when the candidates are in the monitor table. The hot spot is valid during
+/* Called on detection, after the candidates entered the monitor table. The hot spot is valid during
  * the call. Candidates are in the order of their sets. The handler must not call the detector. */
 typedef void (*hp_hotspot_handler)(void *context, const struct hp_hotspot *hotspot);
 
 struct hp_hotspot_stats {
     uint64_t branches;     /* retired, profiled kinds */
-    uint64_t profiled;     /* seen by the buffer: while the detector was on and belonged to them */
+    uint64_t profiled;     /* seen by the buffer: it was on, and owned by their process */
     uint64_t hits, misses; /* in the buffer */
     uint64_t rejected;     /* of the misses: the set was full of candidates */
     uint64_t refreshes, resets, detections;
-    uint64_t monitored;        /* most entries there ever were in the monitor table's branches */
-    uint64_t monitored_ranges; /* and in its first level */
+    uint64_t monitored;        /* peak number of branches in the monitor table */
+    uint64_t monitored_ranges; /* and of ranges in its first level */
     uint64_t monitor_full;     /* branches that found no place in it */
     uint64_t monitor_hits[2];  /* branches found: in the table of branches; in the ranges, which are
-                                  asked first */
+                                  searched first */
     uint64_t switched_on, switched_off;
     uint64_t passed_on; /* the buffer went from one process to another */
 };
@@ -120,10 +120,10 @@ void hp_hotspots_free(struct hp_hotspots *hotspots);
  * taken; with rule=density also insns. */
 void hp_hotspots_branch(struct hp_hotspots *hotspots, uint32_t process,
                         const struct hp_branch *branch);
-/* The process is over: it holds the buffer no more, and its branches leave the monitor table. */
+/* The process ended: it releases the buffer, and its branches leave the monitor table. */
 void hp_hotspots_end(struct hp_hotspots *hotspots, uint32_t process);
 const struct hp_hotspot_stats *hp_hotspots_stats(const struct hp_hotspots *hotspots);
-/* HP_ERR_NOMEM: memory ran out on the way; nothing is detected since. */
+/* HP_ERR_NOMEM: memory ran out; nothing has been detected since. */
 HP_MUST_CHECK enum hp_err hp_hotspots_check(const struct hp_hotspots *hotspots);
 
 #ifdef __cplusplus

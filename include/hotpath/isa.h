@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Instructions: what the profilers need to know of one, whatever the architecture.
+ * Instructions: what the profilers need to know about one, on any architecture.
  */
 #ifndef HOTPATH_ISA_H
 #define HOTPATH_ISA_H
@@ -31,7 +31,7 @@ const char *hp_arch_name(enum hp_arch arch);
 /* The inverse of hp_arch_name(); HP_ARCH_NONE when unknown. */
 enum hp_arch hp_arch_from_name(const char *name);
 
-/* How an instruction passes control on. Everything but HP_FLOW_NONE ends a block. */
+/* How an instruction transfers control. Everything but HP_FLOW_NONE ends a block. */
 enum hp_flow {
     HP_FLOW_NONE,     /* continues with the next instruction */
     HP_FLOW_JUMP,     /* direct jump */
@@ -41,7 +41,7 @@ enum hp_flow {
     HP_FLOW_CALL_IND, /* call of a computed address */
     HP_FLOW_RETURN,   /* return from a call */
     HP_FLOW_SYSCALL,  /* enters the kernel; continues with the next instruction unless the kernel
-                         says  otherwise (signal return, new thread) */
+                         decides otherwise (signal return, new thread) */
     HP_FLOW_TRAP, /* raises an exception; does not continue (breakpoint, undefined instruction) */
     HP_FLOW_COUNT_
 };
@@ -79,8 +79,8 @@ const char *hp_op_name(enum hp_op op);
  * bit 40; ARM: s0-s31 in bits 0-31, of which d0-d15 and q0-q7 are made, d16-d31 in bits 32-47, the
  * flags of FPSCR in bit 48; RISC-V: f n in bits 0-31, v n in bits 32-63).
  *
- * A register that is written in part, or only under a condition, counts as read too. One that is
- * combined with itself to a constant is not read (x86: xor eax, eax, pxor xmm0, xmm0 and the like).
+ * A register that is written in part or conditionally counts as read too. One that is combined with
+ * itself into a constant is not read (x86: xor eax, eax, pxor xmm0, xmm0 and the like).
  */
 struct hp_regset {
     uint64_t gpr;
@@ -134,7 +134,8 @@ struct hp_insn {
 };
 
 /*
- * A decoder for one architecture. Owns what the underlying library needs; use one a thread.
+ * A decoder for one architecture. Owns the state of the underlying library; use one for each
+ * thread.
  */
 struct hp_decoder;
 
@@ -146,10 +147,10 @@ void hp_decoder_free(struct hp_decoder *decoder);
  * Decodes the instruction at `code` (at most `size` bytes readable) that the program has at
  * `address`. Fills all of `*insn`. With `flow_only`, only address, target, length, flow and flags
  * are guaranteed (faster); they are the same either way. HP_ERR_FORMAT: not a valid instruction, or
- * cut off by `size` (AArch64: in a reserved top level group; ARM: only cut off, for what is an
- * instruction differs between versions of these architectures). Then
- * `*insn` is a HP_FLOW_NONE HP_OP_SYSTEM instruction of the architecture's smallest length, so that
- * a caller may skip it.
+ * cut off by `size`. (Valid instructions differ between versions of AArch64 and ARM. AArch64: only
+ * those in a reserved top level group are invalid; ARM: only those cut off.) Then `*insn` is a
+ * HP_FLOW_NONE HP_OP_SYSTEM instruction of the architecture's smallest length, so that a caller may
+ * skip it.
  */
 enum hp_err hp_decode(struct hp_decoder *decoder, enum hp_isa_mode mode, uint64_t address,
                       const uint8_t *code, size_t size, bool flow_only, struct hp_insn *insn);

@@ -32,12 +32,12 @@ HP_MUST_CHECK enum hp_err hp_core_new(const struct hp_machine *machine, struct h
 void hp_core_free(struct hp_core *core);
 
 /* Runs the first n blocks of the batch and fills events[0 ... n - 1]. Without addresses
- * (batch->addresses NULL) the data side is left alone. HP_ERR_NOMEM: a block could not be decoded;
- * it and what comes after it have no events. */
+ * (batch->addresses NULL) the data caches are not modelled. HP_ERR_NOMEM: a block could not be
+ * decoded; it and all later ones have no events. */
 HP_MUST_CHECK enum hp_err hp_core_batch(struct hp_core *core, struct hp_code *code,
                                         const struct hp_batch *batch, struct hp_events *events);
 
-/* The same for what was run of the block of an HP_EVENT_TAIL; its branch is not predicted. */
+/* The same for the executed part of the block of an HP_EVENT_TAIL; its branch is not predicted. */
 HP_MUST_CHECK enum hp_err hp_core_tail(struct hp_core *core, struct hp_code *code,
                                        const struct hp_event *tail, struct hp_events *events);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Metrics: what can be counted along executed code. The first two need nothing but the stream; the
- * others are made by a machine model (machine.h), block by block.
+ * Metrics: what can be counted along executed code. The first two need only the stream; a machine
+ * model (machine.h) produces the others, block by block.
  */
 #ifndef HOTPATH_METRIC_H
 #define HOTPATH_METRIC_H
@@ -43,7 +43,7 @@ const char *hp_metric_title(enum hp_metric metric);
 /* HP_ERR_INVALID: no metric has that name; the text lists them. */
 HP_MUST_CHECK enum hp_err hp_metric_parse(const char *name, enum hp_metric *metric);
 
-/* Whether it takes a machine model to count it, and one that sees data addresses. */
+/* Whether counting it takes a machine model, and one that sees data addresses. */
 bool hp_metric_needs_machine(enum hp_metric metric);
 bool hp_metric_needs_addresses(enum hp_metric metric);
 

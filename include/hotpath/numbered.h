@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Counts the Ball-Larus paths of one function in one thread's stream, as an instrumented program
- * would: a register a frame, changed on the chords of the spanning tree only, and a counter where a
- * path ends.
+ * would: each frame has a register, which changes only on the chords of the spanning tree, and a
+ * counter is incremented where a path ends.
  */
 #ifndef HOTPATH_NUMBERED_H
 #define HOTPATH_NUMBERED_H
@@ -19,7 +19,7 @@ struct hp_numbered_count {
 };
 
 struct hp_numbered_stats {
-    uint64_t entered;    /* times the function was */
+    uint64_t entered;    /* times the function was entered */
     uint64_t paths;      /* finished */
     uint64_t unfinished; /* open at the end, or left by a longjmp, an exception, a loss */
     uint64_t unknown;    /* given up: the graph does not have the edge that was taken */

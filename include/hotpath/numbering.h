@@ -66,25 +66,26 @@ struct hp_numbering {
 
 /*
  * `counted`: the spanning tree is one of maximum weight by the edges' counts, so the fewest events
- * are counted; without it weights are estimated, a loop taking ten iterations and branches being
- * even. Of edges that leave a vertex, the first has the smallest value. HP_ERR_INVALID: an edge to
- * or from a vertex that is not there, to the entry, or from the exit; a vertex that can be reached
- * and that no edge leaves. HP_ERR_UNSUPPORTED: more than 2^63 paths.
+ * are counted; without it weights are estimated: loops iterate ten times and branches go either way
+ * equally often. Of the edges that leave a vertex, the first has the smallest value.
+ * HP_ERR_INVALID: an edge to or from a vertex that does not exist, to the entry, or from the exit;
+ * a reachable vertex other than the exit that no edge leaves. HP_ERR_UNSUPPORTED: more than 2^63
+ * paths.
  */
 HP_MUST_CHECK enum hp_err hp_numbering_new(const struct hp_graph *graph, bool counted,
                                            struct hp_numbering **numbering);
 void hp_numbering_free(struct hp_numbering *numbering);
 
-/* The edges of the path with this number, into `edges` (there are at most n); returns how many, 0:
+/* Stores the edges of the path with this number in `edges` (at most n). Returns their number; 0:
  * there is no such path. */
 uint32_t hp_numbering_path(const struct hp_numbering *numbering, uint64_t number, uint32_t *edges);
 
-/* The number of a path, given by its edges. HP_ERR_INVALID: they are no path from the entry to the
- * exit. */
+/* The number of a path, given by its edges. HP_ERR_INVALID: they are not a path from the entry to
+ * the exit. */
 HP_MUST_CHECK enum hp_err hp_numbering_number(const struct hp_numbering *numbering,
                                               const uint32_t *edges, uint32_t n, uint64_t *number);
 
-/* The sum of the increments of a path's chords: its number too. */
+/* The sum of the increments of a path's chords; it equals the path's number. */
 uint64_t hp_numbering_chord_sum(const struct hp_numbering *numbering, const uint32_t *edges,
                                 uint32_t n);
 

@@ -3,9 +3,8 @@
  * Paths: the programmable path profiler (docs/paths.md).
  *
  * A *detector* turns one thread's retired branches into paths: a path stack programmed by a control
- * register (PPCR). What becomes of the paths is another matter: a detector hands them in batches to
- * a sink. Sinks in the library: the complete profile, the hot path table, the whole program path,
- * the prediction of hot paths.
+ * register (PPCR). It passes them in batches to a *sink*. Sinks in the library: the complete
+ * profile, the hot path table, the whole program path, the prediction of hot paths.
  *
  * A detector is fed either with batches of the stream (hp_detector_batch, _steps, _event), or, by
  * an emulator, a JIT or a simulator, with branches of its own (hp_detector_branch). Nothing
@@ -36,7 +35,7 @@ enum {                                /* operations on the path stack, always in
        HP_PATH_UPDATE = 1 << 0,       /* append the outcome, add the block's events */
        HP_PATH_UPDATE_COUNT = 1 << 1, /* add the block's events only */
        HP_PATH_POP = 1 << 2,          /* the path is finished */
-       HP_PATH_PUSH = 1 << 3,         /* one starts at the branch's target */
+       HP_PATH_PUSH = 1 << 3,         /* a path starts at the branch's target */
 };
 
 enum hp_extension { HP_EXTEND_NONE, HP_EXTEND_LOOP, HP_EXTEND_CALL };
@@ -59,9 +58,9 @@ struct hp_ppcr {
     enum hp_extension extension;
     uint32_t max_extension;
     enum hp_direction direction;
-    /* Interprocedural forward paths: calls, returns and indirect jumps too are forward or backward
-     * by where they go, and the targets of indirect ones (and of returns) become part of the path.
-     */
+    /* Interprocedural forward paths: calls, returns and indirect jumps, too, are forward or
+     * backward by their target, and the targets of indirect ones (and of returns) become part of
+     * the path. */
     bool by_address;
     uint32_t max_length;    /* of a path, branches: 1 ... HP_PATH_MAX_LENGTH */
     uint32_t stack_entries; /* before the stack overflows */
@@ -79,18 +78,17 @@ struct hp_ppcr {
  *
  * with, optionally, ",extend=loop:N" or "call:N", ",direction=static", ",length=N", ",stack=N",
  * ",overflow=drop-oldest|spill", ",metric=NAME", ",counter=BITS". The options may follow a preset
- * too: "bl,length=64". What is not said: dynamic direction, length 32, a stack of 32 entries that
- * spills, executions, counters of 8 bits. A class may have the empty set ("call=" or "call=none").
- * HP_ERR_INVALID: one line that says what is wrong with which part.
+ * too: "bl,length=64". Defaults: dynamic direction, length 32, a stack of 32 entries that spills,
+ * executions, counters of 8 bits. A class may have the empty set ("call=" or "call=none").
+ * HP_ERR_INVALID: one line that names the part and what is wrong with it.
  */
 HP_MUST_CHECK enum hp_err hp_ppcr_parse(const char *text, struct hp_ppcr *ppcr);
 
-/* The same for one filled in by hand: the rules of the PPCR (not both of update and update_count;
- * sizes in range). */
+/* Checks one filled in by hand: not both of update and update_count; sizes in range. */
 HP_MUST_CHECK enum hp_err hp_ppcr_check(const struct hp_ppcr *ppcr);
 
-/* A text that hp_ppcr_parse() reads: the preset's name where it is one. Written to `text`, cut to
- * `size`. */
+/* Writes a text that hp_ppcr_parse() reads to `text`, cut to `size`: the preset's name if it is
+ * one. */
 void hp_ppcr_format(const struct hp_ppcr *ppcr, char *text, size_t size);
 
 /* --- Paths ------------------------------------------------------------------------------------ */
@@ -99,25 +97,25 @@ struct hp_path {
     uint64_t start;    /* address of its first instruction */
     uint64_t outcomes; /* the last branch is bit 0, the one before bit 1, ... */
     uint64_t targets;  /* by_address: a hash of the indirect targets, in order; else 0 */
-    uint32_t block;    /* that starts there, of the code map; HP_NO_ID when branches were fed */
+    uint32_t block;    /* that starts there, in the code map; HP_NO_ID when branches were fed */
     uint32_t insns;    /* retired along this execution of it (saturated) */
     uint32_t events;   /* of the metric: as wide as the PPCR says (1 for executions) */
     uint8_t length;    /* branches in `outcomes` */
     uint8_t n_targets; /* by_address: indirect targets, in the batch's list; at most length */
     uint16_t reserved;
-    uint32_t first_target; /* where in it */
-    uint32_t more;         /* executions just like this one that it stands for besides: 0 without
+    uint32_t first_target; /* index of the first */
+    uint32_t more;         /* further executions like this one that it stands for; 0 without
                               hp_detector_fold() */
 };
 
-/* Whether they are the same path: executed before. */
+/* Whether they are executions of the same path. */
 static inline bool hp_path_same(const struct hp_path *a, const struct hp_path *b)
 {
     return a->start == b->start && a->outcomes == b->outcomes && a->targets == b->targets &&
            a->length == b->length && a->block == b->block;
 }
 
-/* A hash of all that makes them the same. */
+/* A hash of everything hp_path_same() compares. */
 static inline uint64_t hp_path_hash(const struct hp_path *path)
 {
     uint64_t h = (path->start ^ (uint64_t)path->block << 32) * UINT64_C(0x9e3779b97f4a7c15);
@@ -127,7 +125,7 @@ static inline uint64_t hp_path_hash(const struct hp_path *path)
     return h ^ h >> 32;
 }
 
-/* hp_path.targets grown by one more target. */
+/* hp_path.targets extended by one target. */
 static inline uint64_t hp_path_hash_target(uint64_t targets, uint64_t target)
 {
     targets = (targets ^ target) * UINT64_C(0x9e3779b97f4a7c15);
@@ -142,7 +140,7 @@ struct hp_paths {
     const uint64_t *targets; /* see hp_path.first_target */
 };
 
-/* Who takes finished paths, in the order in which they finished. */
+/* Receives finished paths, in the order in which they finished. */
 struct hp_path_sink {
     void (*paths)(struct hp_path_sink *sink, const struct hp_paths *paths);
 };
@@ -154,28 +152,28 @@ struct hp_detector_stats {
     uint64_t blocks;           /* retired */
     uint64_t instructions;     /* retired */
     uint64_t paths;            /* finished */
-    uint64_t splits;           /* paths ended by max_length; counted in `paths` */
+    uint64_t splits;           /* paths ended by max_length; included in `paths` */
     uint64_t overflows;        /* pushes on a full stack */
     uint64_t dropped;          /* paths forgotten by HP_OVERFLOW_DROP_OLDEST */
-    uint64_t underflows;       /* returns on an empty stack: a fresh path starts at their target */
-    uint64_t repairs;          /* times frames were found to be gone (longjmp, exceptions) */
-    uint64_t repaired;         /* paths thrown away by that */
-    uint64_t purges;           /* times the whole stack was thrown away: the history was lost */
+    uint64_t underflows;       /* returns on an empty stack: a new path starts at their target */
+    uint64_t repairs;          /* times frames were found to be gone (longjmp, exception) */
+    uint64_t repaired;         /* paths discarded by that */
+    uint64_t purges;           /* times the whole stack was discarded: the history was lost */
     uint64_t unfinished;       /* paths open at the end of the thread, or purged */
-    uint64_t unfinished_insns; /* instructions in all paths that were dropped, repaired away or left
-                                  unfinished */
-    uint64_t saturated;        /* event counters that were */
+    uint64_t unfinished_insns; /* instructions in all paths that were dropped, discarded by repairs
+                                  or left unfinished */
+    uint64_t saturated;        /* event counters that saturated */
 };
 
 struct hp_detector;
 
 /*
- * One a thread. Asks `function_of` (NULL: nobody knows) for the function of a block, to find the
- * live frame after a longjmp or an exception. The sink is called when a batch is full, at events,
- * and by hp_detector_flush().
+ * One for each thread. Asks `frames` (NULL: functions are unknown) for the function of a block, to
+ * find the live frame after a longjmp or an exception. The sink is called when a batch is full, at
+ * events, and by hp_detector_flush().
  */
 struct hp_frame_source {
-    /* An id, the same for all blocks of a function; HP_NO_ID unknown. */
+    /* An id, the same for all blocks of a function; HP_NO_ID: unknown. */
     uint32_t (*function_of)(struct hp_frame_source *source, uint32_t block);
     /* Whether it is the first block of its function. */
     bool (*is_entry)(struct hp_frame_source *source, uint32_t block);
@@ -186,27 +184,28 @@ HP_MUST_CHECK enum hp_err hp_detector_new(const struct hp_ppcr *ppcr,
                                           struct hp_detector **detector);
 void hp_detector_free(struct hp_detector *detector);
 
-/* As in struct hp_profiler_ops. Of a detector either batches or steps are given, or branches. */
+/* As in struct hp_profiler_ops. A detector is given either batches or steps, or branches, not both.
+ */
 void hp_detector_batch(struct hp_detector *detector, const struct hp_batch *batch);
 void hp_detector_steps(struct hp_detector *detector, const struct hp_steps *steps);
 void hp_detector_event(struct hp_detector *detector, const struct hp_event *event);
 
-/* A branch of somebody who has no code map: `events` of the metric in the block that it ends
- * (ignored for the first two). */
+/* A branch from a caller without a code map. `events`: those of the metric in the block that it
+ * ends (ignored for the first two metrics). */
 void hp_detector_branch(struct hp_detector *detector, const struct hp_branch *branch,
                         uint32_t events);
 
 /*
- * From now on executions of the same path are added up before they are handed over (hp_path.more),
- * in no particular order: for a sink that only counts. Before the first branch. Without effect for
- * paths by address. HP_ERR_NOMEM.
+ * From now on executions of the same path are added up before they are delivered (hp_path.more), in
+ * no particular order: for a sink that only counts. Call it before the first branch. No effect with
+ * `by_address`. HP_ERR_NOMEM.
  */
 HP_MUST_CHECK enum hp_err hp_detector_fold(struct hp_detector *detector);
 
-/* Hands over the finished paths that wait. */
+/* Delivers the finished paths that are pending. */
 void hp_detector_flush(struct hp_detector *detector);
 
-/* HP_ERR_NOMEM: memory ran out, and some paths are missing. */
+/* HP_ERR_NOMEM: memory ran out; some paths are missing. */
 HP_MUST_CHECK enum hp_err hp_detector_check(const struct hp_detector *detector);
 const struct hp_detector_stats *hp_detector_stats(const struct hp_detector *detector);
 
@@ -222,14 +221,14 @@ struct hp_path_count {
 
 struct hp_complete;
 
-/* Grows with distinct paths only. `max_paths` bounds them (0: HP_COMPLETE_DEFAULT): what comes
- * after is added up in `lost`, never silently. */
+/* Grows with distinct paths only. `max_paths` bounds them (0: HP_COMPLETE_DEFAULT); executions of
+ * further paths are counted by hp_complete_lost(). */
 #define HP_COMPLETE_DEFAULT (UINT64_C(1) << 25)
 HP_MUST_CHECK enum hp_err hp_complete_new(uint64_t max_paths, struct hp_complete **complete);
 void hp_complete_free(struct hp_complete *complete);
 struct hp_path_sink *hp_complete_sink(struct hp_complete *complete);
 
-/* In the order of first execution; valid until the next paths come. */
+/* In the order of first execution; valid until more paths arrive. */
 const struct hp_path_count *hp_complete_paths(const struct hp_complete *complete, size_t *n);
 const uint64_t *hp_complete_targets(const struct hp_complete *complete);
 /* Executions (and, in `events`, instructions) of paths for which there was no room. */
@@ -245,11 +244,11 @@ enum hp_hpt_index {
     HP_HPT_FOLD,    /* of all bits of the start address and of the outcomes with a leading one */
 };
 
-/* What makes room for a path that is not in its set. See docs/paths.md. */
+/* Which entry a new path replaces. See docs/paths.md. */
 enum hp_hpt_policy {
     HP_HPT_LFU,
     HP_HPT_LRU,
-    HP_HPT_RANDOM_ADMISSION, /* the least frequent goes, but only now and then: docs/better.md */
+    HP_HPT_RANDOM_ADMISSION, /* the least frequent, admitted at random: docs/better.md */
 };
 
 struct hp_hpt_config {
@@ -258,23 +257,24 @@ struct hp_hpt_config {
     enum hp_hpt_index index;
     enum hp_hpt_policy policy;
     uint32_t accumulator_bits; /* 8 ... 64; saturates */
-    uint32_t exponent_bits; /* of these: 0: it counts exactly; else to powers of two, by chance */
-    /* An entry does not keep what its set tells of the start address, and keeps the length as a
+    uint32_t exponent_bits; /* of these; 0: exact counts; else floating point, rounded at random */
+    /* An entry omits the bits of the start address that its set implies, and stores the length as a
      * leading one in front of the outcomes (for the size in bytes only). */
     bool packed;
-    uint32_t address_bits; /* of a start address, kept in an entry (for the size in bytes only) */
+    uint32_t address_bits; /* of a start address (for the size in bytes only) */
     uint32_t max_length;   /* of a path (for the size in bytes only) */
 };
 
-/* Reads a preset ("vaswani": the paper's 512x4, xor, lfu, 32 bits; "random-admission": the best of
- * as many bytes, 608x19), or ENTRIESxWAYS, with optional ",index=xor|address|fold",
- * ",policy=lfu|lru|rap", ",bits=N", ",exponent=N", ",packed". HP_ERR_INVALID: no power of two of
- * sets, zero ways, more ways than entries, ...: one line. */
+/* Reads a preset ("vaswani": the paper's 512x4, xor, lfu, 32 bits; "random-admission": the best
+ * table of the same size in bytes, 608x19), or ENTRIESxWAYS, with optional
+ * ",index=xor|address|fold", ",policy=lfu|lru|rap", ",bits=N", ",exponent=N", ",packed".
+ * HP_ERR_INVALID: the number of sets is not a power of two, zero ways, more ways than entries, ...;
+ * one line. */
 HP_MUST_CHECK enum hp_err hp_hpt_parse(const char *text, struct hp_hpt_config *config);
 HP_MUST_CHECK enum hp_err hp_hpt_check(const struct hp_hpt_config *config);
 void hp_hpt_format(const struct hp_hpt_config *config, char *text, size_t size);
 
-/* Of the hardware table, with the real widths of its fields and whatever the policy keeps. */
+/* Size of the hardware table, with the real widths of its fields and the policy's state. */
 uint64_t hp_hpt_bytes(const struct hp_hpt_config *config);
 
 struct hp_hpt_stats {
@@ -288,8 +288,8 @@ void hp_hpt_free(struct hp_hpt *hpt);
 struct hp_path_sink *
 hp_hpt_sink(struct hp_hpt *hpt); /* adds hp_path.events to the path's accumulator */
 
-/* The paths in it, with their accumulators in `count`, in no order: at most `entries`; returns how
- * many. */
+/* The paths in it, with their accumulators in `count`, in no order: at most `entries`. Returns
+ * their number. */
 size_t hp_hpt_paths(const struct hp_hpt *hpt, struct hp_path_count *paths);
 const struct hp_hpt_stats *hp_hpt_stats(const struct hp_hpt *hpt);
 void hp_hpt_clear(struct hp_hpt *hpt);
@@ -298,14 +298,14 @@ void hp_hpt_clear(struct hp_hpt *hpt);
 
 enum hp_weight { HP_WEIGHT_COUNT, HP_WEIGHT_INSNS, HP_WEIGHT_EVENTS }; /* of struct hp_path_count */
 
-/* Percent: the sum over paths of min(share in A, share in B). Weight of the table's entries is
+/* Percent: the sum over paths of min(share in A, share in B). The weight of the table's entries is
  * always their `count`. 100 when both are empty, 0 when one is. `targets` need not be valid. */
 HP_MUST_CHECK enum hp_err hp_path_overlap(const struct hp_path_count *table, size_t n_table,
                                           const struct hp_path_count *complete, size_t n_complete,
                                           enum hp_weight weight, double *percent);
 
-/* Percent of the whole that the `n` heaviest paths have: what the best possible table of n entries
- * covers. */
+/* Percent of the whole in the `n` heaviest paths: what the best possible table of n entries covers.
+ */
 HP_MUST_CHECK enum hp_err hp_path_coverage(const struct hp_path_count *complete, size_t n_complete,
                                            enum hp_weight weight, size_t n, double *percent);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The machine model in cycles: an out-of-order or in-order core that runs the retired stream, with
- * what it fetches on wrong paths. The rules, to the cycle, are in docs/pipeline.md.
+ * The machine model in cycles: an out-of-order or in-order core that runs the retired stream,
+ * including what it fetches on wrong paths. docs/pipeline.md has the exact rules.
  *
  * A *program* (hp_program) is the static code, instruction by instruction, each split into
  * micro-operations for one machine; all threads share it. A *pipe* is one core; every thread has
- * one. It is fed blocks in the order of retirement, and says of every instruction that it fetched,
- * right or wrong, in the order of fetch, what became of it and when: a *timing*.
+ * one. It is fed blocks in the order of retirement. For every instruction fetched, on the right
+ * path or a wrong one, it reports in the order of fetch what became of it and when: a *timing*.
  */
 #ifndef HOTPATH_PIPE_H
 #define HOTPATH_PIPE_H
@@ -38,18 +38,18 @@ const char *hp_unit_name(enum hp_unit_kind unit);
        */
 
 struct hp_uop {
-    uint8_t unit;    /* enum hp_unit_kind */
-    uint8_t operand; /* LOAD and STORE: which of the instruction's memory operands */
-    uint8_t after; /* bit i: it needs the result of the instruction's micro-operation i, i below its
-                      own index */
-    uint8_t access;   /* HP_ACCESS_* of src/machine/memory.h: of a LOAD READ, or 0: a prefetch; of a
-                         STORE WRITE. In order cores access an   operand that is read and written
-                         once:   the LOAD has both, the STORE 0 */
+    uint8_t unit;     /* enum hp_unit_kind */
+    uint8_t operand;  /* LOAD and STORE: which of the instruction's memory operands */
+    uint8_t after;    /* bit i: it needs the result of micro-operation i of the same instruction, i
+                         below its own index */
+    uint8_t access;   /* HP_ACCESS_* of src/machine/memory.h. LOAD: READ, or 0: a prefetch; STORE:
+                         WRITE. In-order cores access an operand that is both read and written once:
+                         the LOAD has both, the STORE 0 */
     uint16_t latency; /* not of a LOAD */
-    uint16_t busy; /* cycles for which the unit takes nothing else: 1, or the latency (divisions) */
-    uint32_t size; /* LOAD and STORE: bytes, at least 1 */
+    uint16_t busy;    /* cycles for which the unit is occupied: 1, or the latency (divisions) */
+    uint32_t size;    /* LOAD and STORE: bytes, at least 1 */
     struct hp_regset reads,
-        writes; /* registers from outside the instruction; registers that are its result */
+        writes; /* registers read from outside the instruction; registers it produces */
 };
 
 enum {
@@ -63,12 +63,12 @@ enum {
 
 /* An instruction of the static code. */
 struct hp_static {
-    uint64_t address, end; /* end: behind it */
+    uint64_t address, end; /* end: after it */
     uint64_t target;       /* of a direct transfer, else 0 */
     uint32_t uops;         /* index of its first: hp_program_uops() */
-    uint32_t block;        /* of the code map; HP_NO_ID: it was only ever fetched on a wrong path */
+    uint32_t block;        /* of the code map; HP_NO_ID: fetched on wrong paths only */
     uint8_t n_uops;
-    uint16_t first_mem;             /* memory operands of the piece's instructions before it */
+    uint16_t first_mem;             /* memory operands of earlier instructions of the piece */
     uint8_t n_mems;                 /* its own (hp_insn.mems) */
     uint8_t flow, op;               /* enum hp_flow, enum hp_op */
     uint8_t flags;                  /* HP_STATIC_* */
@@ -90,32 +90,33 @@ HP_MUST_CHECK enum hp_err hp_program_new(const struct hp_machine *machine, struc
                                          struct hp_program **program);
 void hp_program_free(struct hp_program *program);
 
-/* The piece of a block of the code map; made when first asked for. HP_ERR_NOMEM. */
+/* The piece of a block of the code map; made on first use. HP_ERR_NOMEM. */
 HP_MUST_CHECK enum hp_err hp_program_block(struct hp_program *program, uint32_t block,
                                            uint32_t *piece);
 
-/* Says that the block of a piece was fetched on the right path: from now on wrong paths find it. */
+/* Marks the block of a piece as fetched on the right path: from now on wrong paths find it. */
 void hp_program_reach(struct hp_program *program, uint32_t piece);
 
 /* The piece that starts at an address, for a wrong path: the block that was reached there (the
- * latest, where code changed), else what the file of the module has there; at most HP_PIECE_MAX
- * instructions. HP_NO_ID: nobody knows (no file, not code, no memory). So the answer does not
- * depend on how much of the stream has been read ahead. */
+ * latest, where code changed), else the contents of the module's file there; at most HP_PIECE_MAX
+ * instructions. HP_NO_ID: unknown (no file, not code, no memory). The result does not depend on how
+ * much of the stream has been read ahead. */
 #define HP_PIECE_MAX 64
 uint32_t hp_program_at(struct hp_program *program, uint64_t address);
 
 const struct hp_piece *hp_program_piece(const struct hp_program *program, uint32_t piece);
-/* All, for loops: valid until the next piece is made. */
+/* The whole arrays, valid until the next piece is made. */
 const struct hp_static *hp_program_insns(const struct hp_program *program);
 const struct hp_uop *hp_program_uops(const struct hp_program *program);
 uint32_t hp_program_n_insns(const struct hp_program *program);
 const struct hp_machine *hp_program_machine(const struct hp_program *program);
 struct hp_code *hp_program_code(const struct hp_program *program);
 
-/* The text of an instruction, always terminated ("(bad)" when it is not known). */
+/* The text of an instruction, always terminated ("(bad)" when unknown). */
 void hp_program_text(struct hp_program *program, uint32_t insn, char *text, size_t size);
-/* The same, as it reads at another address: targets in the text go with it. By its offset in the
- * module it is the same wherever that was loaded. */
+/* The same as if the instruction were at another address: targets in the text move with it. With
+ * its offset in the module as the address, the text does not depend on where the module was loaded.
+ */
 void hp_program_text_at(struct hp_program *program, uint32_t insn, uint64_t address, char *text,
                         size_t size);
 
@@ -123,9 +124,9 @@ void hp_program_text_at(struct hp_program *program, uint32_t insn, uint64_t addr
 
 enum {
     HP_TIMING_RETIRED = 1u << 0,
-    HP_TIMING_WRONG_PATH = 1u << 1, /* aborted: fetched behind a mispredicted branch */
+    HP_TIMING_WRONG_PATH = 1u << 1, /* aborted: fetched after a mispredicted branch */
     HP_TIMING_TRAPPED =
-        1u << 2, /* aborted: a load that was too early, or what came after one; fetched again */
+        1u << 2, /* aborted: a load that was too early, or a later instruction; fetched again */
     HP_TIMING_MEASURED = 1u << 3, /* fed as measured: hp_pipe_measure() */
     HP_TIMING_WINDOW = 1u << 4,   /* the first one measured after others that were not */
     HP_TIMING_L1I = 1u << 5,      /* misses */
@@ -138,16 +139,16 @@ enum {
     HP_TIMING_BTB = 1u << 12,       /* a direct transfer whose target had to be decoded first */
     HP_TIMING_FORWARDED = 1u << 13, /* a load got its value from a store in flight */
     HP_TIMING_BLOCKED = 1u << 14,   /* a load waited for a store that has part of its value, or
-                                       because it was too early once */
-    HP_TIMING_MERGED = 1u << 15,    /* a load found its line on its way already */
-    /* It could have been mapped, but there was no ... */
+                                       because it was too early before */
+    HP_TIMING_MERGED = 1u << 15,    /* a load's line was already on its way */
+    /* Mapping was delayed because there was no free ... */
     HP_TIMING_NO_REORDER = 1u << 16,
     HP_TIMING_NO_QUEUE = 1u << 17,
     HP_TIMING_NO_MEMORY_QUEUE = 1u << 18,
     HP_TIMING_NO_REGISTER = 1u << 19,
-    HP_TIMING_SERIAL = 1u << 20, /* ... chance, beside an instruction that runs alone */
+    HP_TIMING_SERIAL = 1u << 20, /* mapping was delayed by an instruction that runs alone */
     HP_TIMING_UNIT_BUSY =
-        1u << 21, /* a micro-operation was ready and could not be issued: unit or issue width */
+        1u << 21, /* a micro-operation was ready but not issued: no unit or issue slot */
     HP_TIMING_QUEUE_STALL = 1u << 22, /* the branch queue was full when it could have retired */
 };
 
@@ -163,24 +164,24 @@ enum hp_source_level {
 #define HP_NEVER UINT32_MAX
 
 struct hp_timing {
-    uint64_t fetched; /* cycle. The others are cycles after that; HP_NEVER: it did not get so far */
+    uint64_t fetched; /* cycle. The others are cycles after it; HP_NEVER: never reached */
     uint32_t mapped;
-    uint32_t ready;  /* operands of the micro-operation that was issued first */
-    uint32_t issued; /* the first */
-    uint32_t done;   /* the last one complete: ready to retire */
-    uint32_t left;   /* retired, or aborted */
-    uint32_t loaded; /* its last load complete; HP_NEVER: it does not load */
-    uint32_t waited; /* cycles between issued and done in which none of its micro-operations was
-                        executing */
-    uint32_t insn;   /* static id: hp_program_insns() */
-    uint32_t
-        producer; /* static id of what it waited for longest to become ready; HP_NO_ID: nothing */
-    uint32_t history; /* directions of the last 32 conditional branches before it, as fetched; the
-                         latest is bit 0 */
-    uint64_t address; /* its first memory operand's (on a wrong path: as assumed); of an indirect
-                         transfer without one: its target; else 0 */
-    uint32_t events;  /* HP_TIMING_* */
-    uint8_t slot;     /* 0 ... width - 1: place in the cycle's fetch */
+    uint32_t ready;    /* operands of the micro-operation issued first */
+    uint32_t issued;   /* the first */
+    uint32_t done;     /* the last one completed: ready to retire */
+    uint32_t left;     /* retired, or aborted */
+    uint32_t loaded;   /* its last load completed; HP_NEVER: it does not load */
+    uint32_t waited;   /* cycles between issued and done in which none of its micro-operations was
+                          executing */
+    uint32_t insn;     /* static id: hp_program_insns() */
+    uint32_t producer; /* static id of the instruction whose result it waited for longest; HP_NO_ID:
+                          none */
+    uint32_t history;  /* directions of the last 32 conditional branches before it, as fetched; the
+                          latest is bit 0 */
+    uint64_t address;  /* its first memory operand's (on a wrong path: as assumed); of an indirect
+                          transfer without one: its target; else 0 */
+    uint32_t events;   /* HP_TIMING_* */
+    uint8_t slot;      /* 0 ... width - 1: place in the cycle's fetch */
     uint8_t data_from, code_from; /* enum hp_source_level: the farthest; code_from: NOWHERE when its
                                      line had been fetched already */
     uint8_t unit; /* enum hp_unit_kind of the micro-operation that completed last; HP_UNITS: it has
@@ -192,41 +193,40 @@ struct hp_timing {
 struct hp_pipe;
 
 struct hp_pipe_config {
-    /* Gets what was fetched, in the order of fetch, many at a time. NULL: nobody does. */
+    /* Receives the timings, in the order of fetch, many at a time. NULL: none. */
     void (*timings)(void *context, const struct hp_timing *timings, size_t n);
     void *context;
-    /* A profiler behind a queue (docs/pipeline.md, "The branch queue"); queue < 0: none. */
+    /* A profiler fed by a queue (docs/pipeline.md, "The branch queue"); queue < 0: none. */
     int queue;
-    /* Gets what each block that was fed caused (HP_METRIC_*, POWER_CYCLE in real cycles:
-     * docs/machine.md), in the order they were fed, tails too, many at a time, after they have
-     * retired. NULL: not wanted; it costs time. */
+    /* Receives the events that each fed block, tails included, caused (HP_METRIC_*; POWER_CYCLE in
+     * real cycles: docs/machine.md), in the order of feeding, many at a time, after they have
+     * retired. NULL: not wanted, which is faster. */
     void (*blocks)(void *context, const uint32_t *blocks, const struct hp_events *events, size_t n);
-    bool no_wrong_path; /* behind a misprediction nothing is fetched until the redirect */
+    bool no_wrong_path; /* after a misprediction nothing is fetched until the redirect */
 };
 
-/* On the caches and predictors of `core`, which hp_core_batch() may use in between, when the pipe
- * is empty. Keeps everything. HP_ERR_NOMEM. */
+/* Uses the caches and predictors of `core`; hp_core_batch() may use them too while the pipe is
+ * empty. Keeps all pointers. HP_ERR_NOMEM. */
 HP_MUST_CHECK enum hp_err hp_pipe_new(struct hp_program *program, struct hp_core *core,
                                       const struct hp_pipe_config *config, struct hp_pipe **pipe);
 void hp_pipe_free(struct hp_pipe *pipe);
 
-/* Runs the first n blocks of the batch, as far as it can be known what happens in a cycle; the rest
- * is kept and run later: where batches end makes no difference. `costs`: with a branch queue,
- * cycles that the profiler takes for the branch of blocks[i]; NULL: none. HP_ERR_NOMEM.  */
+/* Runs the first n blocks of the batch as far as their cycles are determined. The rest is kept and
+ * run later, so batch boundaries do not affect the result. `costs`: with a branch queue, cycles
+ * that the profiler takes for the branch of blocks[i]; NULL: none. HP_ERR_NOMEM.  */
 HP_MUST_CHECK enum hp_err hp_pipe_batch(struct hp_pipe *pipe, const struct hp_batch *batch,
                                         const uint16_t *costs);
 
-/* The block of an HP_EVENT_TAIL. What comes next does not follow from it. */
+/* The block of an HP_EVENT_TAIL. The next block does not follow from it. */
 HP_MUST_CHECK enum hp_err hp_pipe_tail(struct hp_pipe *pipe, const struct hp_event *tail);
 
-/* What comes next does not follow from what came before: it is fetched when that has retired. */
+/* The next block does not follow from the previous one: it is fetched when that has retired. */
 HP_MUST_CHECK enum hp_err hp_pipe_break(struct hp_pipe *pipe);
 
-/* Whether what is fed from now on is measured; at first it is. */
+/* Whether blocks fed from now on are measured; initially they are. */
 void hp_pipe_measure(struct hp_pipe *pipe, bool measured);
 
-/* Runs until nothing is in flight, and hands out all timings. Afterwards as after hp_pipe_break().
- */
+/* Runs until nothing is in flight, and delivers all timings. Implies hp_pipe_break(). */
 HP_MUST_CHECK enum hp_err hp_pipe_drain(struct hp_pipe *pipe);
 
 struct hp_pipe_stats {
@@ -236,13 +236,13 @@ struct hp_pipe_stats {
     uint64_t uops; /* issued */
     uint64_t traps, forwards;
     uint64_t
-        queue_stalls; /* cycles in which nothing more retired because the branch queue was full */
+        queue_stalls; /* cycles in which retirement stopped because the branch queue was full */
 };
 const struct hp_pipe_stats *hp_pipe_stats(const struct hp_pipe *pipe);
 
-/* By metric (not HP_METRIC_EXECUTIONS): all that was caused; and what of it by instructions that
- * were aborted, which is no block's. After hp_pipe_drain(), the events of all blocks and these are
- * all. NULL without hp_pipe_config.blocks. */
+/* Events by metric (not HP_METRIC_EXECUTIONS): all of them, and those of aborted instructions,
+ * which belong to no block. After hp_pipe_drain(), all is the sum of the blocks' events and
+ * aborted. NULL without hp_pipe_config.blocks. */
 struct hp_pipe_caused {
     uint64_t all[HP_METRICS], aborted[HP_METRICS];
 };

@@ -3,7 +3,7 @@
  * The profile: the results of a run, in memory and as a file.
  *
  * In memory a profile is a set of plain arrays that refer to each other by index. Anyone may fill
- * one; hp_profile_normalize() puts it into the one order in which it is stored, compared and
+ * one; hp_profile_normalize() puts it into the canonical order in which it is stored, compared and
  * printed. On disk it is an SQLite database (schema: docs/profile.md).
  */
 #ifndef HOTPATH_PROFILE_H
@@ -25,14 +25,14 @@ extern "C" {
 /* Strings belong to the profile; make them with hp_profile_string(). Never NULL, "" when
  * unknown. */
 
-/* What the engine did, over all processes of the run. All 0: the engine does not say. */
+/* What the engine did, over all processes of the run. All 0: not reported. */
 struct hp_engine_work {
     uint64_t segments;     /* translated */
     uint64_t blocks;       /* in them */
     uint64_t instructions; /* in those */
     uint64_t links;        /* exits joined to what follows */
-    uint64_t lookups;      /* entries into the engine to find where to go on */
-    uint64_t invalidated;  /* segments whose code changed or went away */
+    uint64_t lookups;      /* entries into the engine to find the next segment */
+    uint64_t invalidated;  /* segments whose code changed or was unmapped */
     uint64_t flushes;      /* of the whole code cache */
     uint64_t translate_ns; /* time in the translator */
     uint64_t cache_bytes;  /* code cache in use, the most of any process */
@@ -62,11 +62,11 @@ struct hp_run {
 struct hp_engine_work_field {
     const char *name;
     size_t offset;
-    int is_maximum; /* of two runs the larger counts, not the sum */
+    int is_maximum; /* merging keeps the larger value, not the sum */
 };
 extern const struct hp_engine_work_field hp_engine_work_fields[];
 
-/* Whether the engine said anything. */
+/* Whether the engine reported anything. */
 int hp_engine_work_known(const struct hp_engine_work *work);
 
 struct hp_pmodule {
@@ -91,10 +91,9 @@ struct hp_pthread {
 struct hp_pfunction {
     struct hp_place place; /* of its first instruction */
     uint64_t size;         /* bytes; 0 unknown */
-    const char
-        *name; /* demangled; "module+0xoffset" style names are made by reports, not here: "" */
-    const char *linkage; /* as in the symbol table */
-    const char *file;    /* source; "" unknown */
+    const char *name;      /* demangled; "" unknown (reports make names like "module+0xoffset") */
+    const char *linkage;   /* as in the symbol table */
+    const char *file;      /* source; "" unknown */
     uint32_t line;
 };
 
@@ -108,7 +107,7 @@ struct hp_pblock {
     uint32_t version;  /* 0, or 1, 2 ... for other code seen at the same place */
 };
 
-/* A control transfer that happened: from an ending instruction to what ran next. */
+/* An executed control transfer: from an ending instruction to the next one executed. */
 struct hp_pedge {
     struct hp_place from; /* of the branch instruction */
     struct hp_place to;
@@ -118,12 +117,11 @@ struct hp_pedge {
 
 /* A call: from a function to a function, over all call sites. */
 struct hp_pcall {
-    uint32_t caller; /* function index; HP_PROFILE_NONE: not known (start of a thread, signal) */
+    uint32_t caller; /* function index; HP_PROFILE_NONE: unknown (start of a thread, signal) */
     uint32_t callee;
 };
 
-/* Which source line an instruction range of a block comes from. inlined: index of the function name
- * string of the inlined function, "" when it is the block's own function. */
+/* The source line of a range of instructions of a block. */
 struct hp_pline {
     uint32_t block;
     uint32_t from, to; /* byte range in the block */
@@ -158,24 +156,24 @@ struct hp_pcall_count {
 };
 
 /*
- * A calling context: a function, and the functions that called each other up to it. Contexts are a
- * forest: in the normal form a parent comes before its children, and no two children of one parent
- * have the same function. Where stacks are deeper than HP_CONTEXT_DEPTH, or a thread has more than
- * HP_CONTEXTS_MAX contexts (then the heaviest stay), what runs above belongs to the context below
- * (the note "contexts" says how often).
+ * A calling context: a function and its chain of callers. Contexts are a forest: in the normal form
+ * a parent comes before its children, and no two children of one parent have the same function.
+ * Where stacks are deeper than HP_CONTEXT_DEPTH, or a thread has more than HP_CONTEXTS_MAX contexts
+ * (then the heaviest stay), the rest is attributed to the nearest context that is kept (the note
+ * "contexts" says how often).
  */
 struct hp_pcontext {
     uint32_t parent;   /* index; HP_PROFILE_NONE: the start of a thread, or a signal's handler */
-    uint32_t function; /* HP_PROFILE_NONE: not known */
+    uint32_t function; /* HP_PROFILE_NONE: unknown */
 };
 #define HP_CONTEXT_DEPTH 200
 #define HP_CONTEXTS_MAX  20000
 
-/* The `self` of all contexts of a thread add up to its instructions. */
+/* The `self` of all contexts of a thread adds up to its instructions. */
 struct hp_pcontext_count {
     uint32_t item;
     uint32_t thread;
-    uint64_t self;  /* instructions, those of contexts above not included */
+    uint64_t self;  /* instructions, those of child contexts not included */
     uint64_t calls; /* times it was entered */
 };
 
@@ -203,10 +201,10 @@ struct hp_pstep {
 enum hp_step_how {
     HP_STEP_FELL,     /* not taken, or no branch */
     HP_STEP_TAKEN,    /* a jump or a taken branch */
-    HP_STEP_CALLED,   /* a call; the path goes on behind it, the callee has paths of its own */
+    HP_STEP_CALLED,   /* a call; the path continues after it, the callee has paths of its own */
     HP_STEP_ENTERED,  /* a call, followed by the path */
     HP_STEP_RETURNED, /* a return */
-    HP_STEP_END, /* the last one of a path that was split, or that cannot be followed further */
+    HP_STEP_END,      /* the last one of a path that was split or cannot be followed further */
 };
 
 struct hp_ppath_count {
@@ -217,15 +215,15 @@ struct hp_ppath_count {
     uint64_t events; /* of the metric in the path's kind */
 };
 
-/* A path that was in a hot path table at the end, and what the table counted for it: the lossy
- * profile that the hardware gives. */
+/* A path that was in a hot path table at the end, with the table's count: the lossy profile that
+ * the hardware gives. */
 struct hp_ptable_path {
     const char *table; /* as in the part of its stats, "hpt 512x4 bl", without "hpt " */
     uint32_t path;
     uint64_t events;
 };
 
-/* What a stat's value is, and so what becomes of it when profiles are merged. */
+/* What a stat's value is, and so how it is merged. */
 enum hp_stat_unit {
     HP_STAT_COUNT, /* of something that happened: added */
     HP_STAT_SIZE,  /* of a thing (bytes, entries, ...): the larger one stays */
@@ -270,15 +268,16 @@ struct hp_ploop_count {
     uint32_t item;
     uint32_t thread;
     uint64_t executions, iterations, back_edges;
-    uint64_t min, max;     /* iterations of an execution; 0: not known, nor `same` and `stride` */
+    uint64_t min, max;     /* iterations of an execution; 0: unknown, like `same` and `stride` */
     uint64_t self;         /* instructions */
     uint64_t inclusive;    /* instructions, callees included, recursion counted once */
-    uint64_t same, stride; /* executions whose iterations were foreseen: rule 7 */
+    uint64_t same, stride; /* executions whose iteration count was predicted: rule 7 */
     uint64_t interrupted;
 };
 
 /* How many executions, of all threads, had `value` iterations; as a bucket: 2^value up to the next
- * power. Buckets are complete, values the most frequent ones (at most HP_LOOP_VALUES a loop). */
+ * power. Buckets are complete; values are the most frequent ones (at most HP_LOOP_VALUES for a
+ * loop). */
 struct hp_ploop_trips {
     uint32_t loop;
     uint8_t bucket;
@@ -287,7 +286,7 @@ struct hp_ploop_trips {
 };
 #define HP_LOOP_VALUES 16
 
-/* That a node of a loop, not of one nested in it, is a block. */
+/* A block of a loop that is not part of a nested loop. */
 struct hp_ploop_block {
     uint32_t loop;
     uint32_t block;
@@ -299,7 +298,7 @@ struct hp_pmodel_loop {
     struct hp_place branch; /* its short backward branch */
     struct hp_place target;
     uint32_t function; /* of the branch */
-    uint32_t loop;     /* the exact loop that it closes; HP_PROFILE_NONE: none, or not known */
+    uint32_t loop;     /* the exact loop that it closes; HP_PROFILE_NONE: none, or unknown */
     uint64_t executions;
     uint64_t average;      /* thousandths of a back edge an execution */
     uint64_t iterations;   /* back edges */
@@ -308,7 +307,7 @@ struct hp_pmodel_loop {
 
 /* --- Hot spots -------------------------------------------------------------------------------- */
 
-/* A hot spot as its detector found it (hotspot.h), and what became of it. */
+/* A hot spot as its detector found it (hotspot.h), and its later execution. */
 struct hp_photspot {
     const char *detector; /* hp_hotspot_config_format() */
     uint32_t run;         /* 0; in a merged profile, of which run it is */
@@ -335,9 +334,9 @@ struct hp_photspot_block {
     uint32_t block;
 };
 
-/* How many instructions were executed in the region of a hot spot, since its detection, during
- * slice number `slice` of the run; all slices are `width` instructions of the run, the last one may
- * be shorter. Zero ones are left out. */
+/* The instructions executed in the region of a hot spot, after its detection, during slice number
+ * `slice` of the run. A slice is `width` instructions of the run; the last one may be shorter.
+ * Zeros are left out. */
 struct hp_photspot_slice {
     uint32_t hotspot;
     uint32_t slice;
@@ -367,51 +366,51 @@ struct hp_pinsn_tally {
     uint32_t insn;
     struct hp_insn_tally tally;
     /* Of a paired sampler. */
-    uint64_t pairs;    /* in which it is, counted twice when it is both */
-    uint64_t progress; /* cycles from fetch to retire ready, over those (to the end, where it did
-                          not become ready) */
+    uint64_t pairs;    /* that it is part of, counted twice when it is both */
+    uint64_t progress; /* cycles from fetch to retire ready in those (to the end, if it did not
+                          become ready) */
     uint64_t useful;   /* of those pairs, with useful overlap */
     uint64_t near;     /* ... in which both retire within the window */
 };
 
-/* Where cycles went, in HP_CYCLE_PARTS. All zero ones are left out. */
+/* Where cycles went, in HP_CYCLE_PARTS. Zeros are left out. */
 struct hp_pinsn_cycles {
     uint32_t insn;
     uint8_t cause; /* enum hp_cause */
     uint64_t parts;
 };
 
-/* What a way of sampling says of the time of an instruction, in its own unit. */
+/* The time of an instruction according to a sampling scheme, in the scheme's unit. */
 struct hp_pattribution {
     const char *scheme; /* hp_attribution_name(), or another */
     uint32_t insn;
     uint64_t weight;
 };
 
-/* That an instruction waited for the result of another: retired executions, and cycles from map to
- * data ready in those. */
+/* An instruction waited for the result of another: retired executions, and their cycles from map to
+ * data ready. */
 struct hp_pwait {
     uint32_t insn, producer;
     uint64_t count, cycles;
 };
 
-/* A sampler, as it was set, and what it saw in all. */
+/* A sampler, its settings, and its totals. */
 struct hp_psampler {
     const char *name;    /* hp_sample_config_format() */
     uint64_t interval;   /* mean, in instructions or slots */
     uint64_t window;     /* of pairs; 0: single samples */
-    uint64_t width;      /* slots of a cycle: instructions that the machine can sustain */
+    uint64_t width;      /* slots in a cycle: instructions that the machine can sustain */
     uint64_t near;       /* cycles: of hp_pinsn_tally.near */
     uint64_t samples;    /* pairs count as two */
     uint64_t empty;      /* slots without an instruction that were selected */
     uint64_t lost;       /* cut off by the end of the run, or of a window */
     uint64_t interrupts; /* deliveries */
     uint64_t cost;       /* cycles they would have taken */
-    uint64_t scale;      /* thousandths: what estimates are multiplied by because only windows were
-                            observed; 1000: all was */
+    uint64_t scale; /* thousandths: factor for estimates, because only windows were observed; 1000:
+                       everything was */
 };
 
-/* A window of detail of a run that was not observed completely in cycles: one row each. */
+/* A detailed window of a run that was not modelled completely in cycles. */
 struct hp_pwindow {
     uint32_t thread;       /* index */
     uint64_t at;           /* instructions of the thread before it */
@@ -419,8 +418,7 @@ struct hp_pwindow {
     uint64_t cycles;
 };
 
-/* Something the reader of the profile must know: a gap, an unobserved program, an uncertain
- * count. */
+/* Something a reader of the profile must know: a gap, an unobserved program, an uncertain count. */
 struct hp_pnote {
     const char *kind; /* short, fixed: "lost", "exec", "detached", "cut", ... */
     const char *text; /* one sentence */
@@ -483,8 +481,8 @@ void hp_profile_free(struct hp_profile *profile);
  * when memory ran out. */
 const char *hp_profile_string(struct hp_profile *profile, const char *text);
 
-/* Appends one element and returns it, zeroed but for its strings, which are "", through `item` (a
- * pointer to a pointer to the element type); valid until the next append to the same array. */
+/* Appends one element and stores a pointer to it in `*item`. Its strings are "", the rest is zero.
+ * Valid until the next append to the same array. */
 HP_MUST_CHECK enum hp_err hp_profile_add_module(struct hp_profile *profile,
                                                 struct hp_pmodule **item);
 HP_MUST_CHECK enum hp_err hp_profile_add_thread(struct hp_profile *profile,
@@ -547,7 +545,7 @@ HP_MUST_CHECK enum hp_err hp_profile_add_sampler(struct hp_profile *profile,
 HP_MUST_CHECK enum hp_err hp_profile_add_window(struct hp_profile *profile,
                                                 struct hp_pwindow **item);
 
-/* Adds a stat; those with the same part and name become one in the normal form. */
+/* Adds a stat; normalizing joins those with the same part and name. */
 HP_MUST_CHECK enum hp_err hp_profile_add_stat(struct hp_profile *profile, const char *part,
                                               const char *name, enum hp_stat_unit unit,
                                               uint64_t value);
@@ -561,9 +559,9 @@ HP_MUST_CHECK enum hp_err hp_profile_note(struct hp_profile *profile, uint64_t c
 HP_MUST_CHECK enum hp_err hp_profile_set_command(struct hp_profile *profile, char *const *argv);
 
 /*
- * Leaves out, or mends, rows that hp_profile_normalize() would refuse, and notes it ("mended"): one
- * bad row must not cost the rest. `*what`: says what was wrong, lives as long as the profile; NULL:
- * nothing.
+ * Removes or repairs rows that hp_profile_normalize() would refuse, and adds a note ("mended"): one
+ * bad row must not cost the rest. `*what` says what was wrong and lives as long as the profile;
+ * NULL: nothing was.
  */
 HP_MUST_CHECK enum hp_err hp_profile_mend(struct hp_profile *profile, const char **what);
 
@@ -576,24 +574,24 @@ HP_MUST_CHECK enum hp_err hp_profile_mend(struct hp_profile *profile, const char
  */
 HP_MUST_CHECK enum hp_err hp_profile_normalize(struct hp_profile *profile);
 
-/* Writes the profile to `path` atomically (aside, then renamed). HP_ERR_INVALID: the profile is not
- * normal, a number is above 2^63-1, or `path` is there and not a regular file. */
+/* Writes the profile to `path` atomically (to another file, then renamed). HP_ERR_INVALID: the
+ * profile is not normal, a number is above 2^63-1, or `path` exists and is not a regular file. */
 HP_MUST_CHECK enum hp_err hp_profile_save(const struct hp_profile *profile, const char *path);
 
-/* Reads one; it is normal. HP_ERR_FORMAT: not a profile, corrupt, or its references do not fit
- * together. HP_ERR_VERSION: written by a later, incompatible version. */
+/* Reads a profile, in normal form. HP_ERR_FORMAT: not a profile, corrupt, or its references do not
+ * fit together. HP_ERR_VERSION: written by a later, incompatible version. */
 HP_MUST_CHECK enum hp_err hp_profile_load(const char *path, struct hp_profile **profile);
 
-/* The same, and of a file that is damaged, or was changed, all that can be read: it has a note then
- * ("damaged"), which is `*what`. `*what` NULL: the file is as it was written. HP_ERR_FORMAT: not a
- * profile, or nothing of it can be read. */
+/* The same, but reads what it can of a damaged or modified file. The profile then has a note
+ * ("damaged"), which is `*what`; NULL: the file is as it was written. HP_ERR_FORMAT: not a profile,
+ * or nothing of it can be read. */
 HP_MUST_CHECK enum hp_err hp_profile_rescue(const char *path, struct hp_profile **profile,
                                             const char **what);
 
 /* Adds everything of `other` to `profile`: threads and hot spots side by side, the rest joined by
- * place. Modules are the same when their build ids are (or, without, their paths). Both stay valid;
- * `profile` becomes normal. HP_ERR_INVALID: their architectures differ, or one is not sound;
- * `profile` is unchanged then. */
+ * place. Modules are the same when their build ids are (or, without build ids, their paths). Both
+ * stay valid; `profile` becomes normal. HP_ERR_INVALID: their architectures differ, or one is not
+ * sound; `profile` is unchanged then. */
 HP_MUST_CHECK enum hp_err hp_profile_merge(struct hp_profile *profile,
                                            const struct hp_profile *other);
 
@@ -607,10 +605,10 @@ struct hp_move {
     double share_a, share_b;
 };
 
-/* Of paths found by the same control register in both. */
+/* Overlap of the paths found by the same control register in both. */
 struct hp_kind_overlap {
     const char *kind;
-    double executions, instructions; /* percent, by that weight of a path */
+    double executions, instructions; /* percent, weighted by these */
 };
 
 struct hp_comparison {
@@ -619,18 +617,17 @@ struct hp_comparison {
     double function_overlap;
     struct hp_kind_overlap *kinds; /* in the order of their names */
     size_t n_kinds;
-    int has_loops;            /* both have */
-    double loop_instructions; /* percent, by the instructions executed in a loop, not in one nested
-                                 in it */
+    int has_loops;            /* both have them */
+    double loop_instructions; /* percent, by the instructions executed in a loop, nested loops
+                                 excluded */
     double loop_iterations;   /* percent, by iterations */
     uint64_t instructions_a, instructions_b;
     struct hp_move *moves; /* functions, largest change of share first */
     size_t n_moves;
 };
 
-/* Compares two normal profiles (HP_ERR_INVALID: one is not); what is matched with what is told in
- * docs/profile.md. The strings of `moves` and `kinds` belong to the profiles (or the comparison).
- */
+/* Compares two normal profiles (HP_ERR_INVALID: one is not); docs/profile.md says what is matched
+ * with what. The strings of `moves` and `kinds` belong to the profiles (or the comparison). */
 HP_MUST_CHECK enum hp_err hp_profile_compare(const struct hp_profile *a, const struct hp_profile *b,
                                              struct hp_comparison **comparison);
 void hp_comparison_free(struct hp_comparison *comparison);

@@ -31,23 +31,23 @@ struct hp_result; /* where all profilers of a run put what they found: see below
 
 struct hp_profiler_ops {
     const char *name;
-    /* batch() and steps() read the code map (not hp_code_insns()), and else touch nothing that is
-     * not the profiler's own: they may be called in another thread, beside those of other
-     * profilers, never beside anything else. */
+    /* batch() and steps() access only the code map (not hp_code_insns()), for reading, and the
+     * profiler's own data. They may be called in another thread, concurrently with those of other
+     * profilers, never with anything else. */
     bool independent;
     enum hp_err (*start_thread)(struct hp_profiler *profiler, const struct hp_thread *thread,
                                 void **state);
     void (*batch)(void *state, const struct hp_batch *batch);
-    /* The same by units; NULL when the profiler wants blocks only. Of a thread it gets one or the
-     * other, and the result must not depend on it. */
+    /* The same by units; NULL: the profiler wants blocks only. A thread is delivered as one or the
+     * other, and the result must not depend on which. */
     void (*steps)(void *state, const struct hp_steps *steps);
-    /* All that is known of a thread whose order was not recorded, once, before its end; instead of
-     * batches and steps. NULL when the profiler needs the order. */
+    /* Everything known about a thread whose order was not recorded: called once, before its end,
+     * instead of batch() and steps(). NULL: the profiler needs the order. */
     void (*edges)(void *state, const struct hp_edge_count *edges, size_t n);
     void (*event)(void *state, const struct hp_event *event);
-    /* With a machine in cycles: what became of the thread's instructions, in the order of fetch
-     * (pipe.h). They come later than the batches they are of, and before the thread's HP_EVENT_END.
-     * NULL when the profiler does not want them. */
+    /* With a machine in cycles: the timings of the thread's instructions, in the order of fetch
+     * (pipe.h). They arrive after the batches they belong to, and before the thread's HP_EVENT_END.
+     * NULL: not wanted. */
     void (*timings)(void *state, const struct hp_timing *timings, size_t n);
     enum hp_err (*finish)(struct hp_profiler *profiler, struct hp_result *result);
     void (*free)(struct hp_profiler *profiler);
@@ -60,10 +60,10 @@ struct hp_profiler {
 
 /* --- What finish() does with the result ------------------------------------------------------- */
 
-/* The profile: to it a profiler adds its own rows. */
+/* The profile to which a profiler adds its rows. */
 struct hp_profile *hp_result_profile(struct hp_result *result);
 
-/* Brings the code map into the profile, unless another profiler did. After this the profile's
+/* Copies the code map into the profile, unless another profiler did. After this the profile's
  * modules and blocks are those of the code map: index == id. */
 HP_MUST_CHECK enum hp_err hp_result_code(struct hp_result *result);
 
@@ -71,8 +71,8 @@ HP_MUST_CHECK enum hp_err hp_result_code(struct hp_result *result);
 HP_MUST_CHECK enum hp_err hp_result_thread(struct hp_result *result, const struct hp_thread *thread,
                                            uint32_t *index);
 
-/* How much the thread of that index executed, from a profiler that counted it on the way. Where
- * somebody said it before, or counts every block, this changes nothing. */
+/* Reports how much the thread with that index executed. Without effect if another profiler reported
+ * it before, or counts every block. */
 void hp_result_thread_counts(struct hp_result *result, uint32_t index, uint64_t instructions,
                              uint64_t blocks, uint64_t branches);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Instructions: what is known of each static instruction from the timings of its executions
- * (pipe.h): of all of them (exact), or of a sample in the manner of ProfileMe (Dean et al., MICRO
- * 1997). docs/instructions.md.
+ * Instructions: what the timings (pipe.h) of its executions tell about each static instruction; all
+ * executions (exact), or samples as ProfileMe takes them (Dean et al., MICRO 1997). See
+ * docs/instructions.md.
  */
 #ifndef HOTPATH_SAMPLE_H
 #define HOTPATH_SAMPLE_H
@@ -15,12 +15,11 @@ extern "C" {
 
 /* --- Tallies ---------------------------------------------------------------------------------- */
 
-/* Events of an instruction that are counted, of its retired executions. */
+/* Events of retired executions that are counted for an instruction. */
 enum hp_insn_event {
     HP_INSN_L1I,
     HP_INSN_ITLB,
-    HP_INSN_L1D, /* the data were not in the L1: they came from, or were on their way from, farther
-                  */
+    HP_INSN_L1D, /* the data were not in the L1: they came, or were on their way, from farther */
     HP_INSN_L2,  /* ... they came from beyond the L2 */
     HP_INSN_L3,  /* ... beyond the L3 */
     HP_INSN_DTLB,
@@ -40,33 +39,31 @@ enum hp_insn_event {
  * "no-reorder", "no-queue", "no-memory-queue", "no-register", "unit-busy". */
 const char *hp_insn_event_name(enum hp_insn_event event);
 
-/* Stages between two of a timing's points; of retired executions. */
+/* Intervals between two points of a timing; of retired executions. */
 enum hp_stage {
     HP_STAGE_MAP,      /* fetch to map: no registers, no room */
     HP_STAGE_OPERANDS, /* map to data ready */
     HP_STAGE_ISSUE,    /* data ready to issue: no unit */
     HP_STAGE_EXECUTE,  /* issue to retire ready */
     HP_STAGE_RETIRE,   /* retire ready to retire: older instructions */
-    HP_STAGE_LOAD,     /* issue to the completion of its last load; 0 when it does not load. Part of
-                          EXECUTE */
+    HP_STAGE_LOAD, /* issue to completion of its last load; 0: it does not load. Part of EXECUTE */
     HP_STAGES
 };
 /* "map", "operands", "issue", "execute", "retire", "load". */
 const char *hp_stage_name(enum hp_stage stage);
 
-/* What was seen of one static instruction, in all its executions or in those sampled. */
+/* Observations of one static instruction, over all its executions or those sampled. */
 struct hp_insn_tally {
-    uint64_t fetched; /* all of the following three */
+    uint64_t fetched; /* sum of the next three */
     uint64_t retired, wrong_path, trapped;
     uint64_t events[HP_INSN_EVENTS];
     uint64_t stages[HP_STAGES];        /* cycles */
-    uint64_t stage_squares[HP_STAGES]; /* sums of squares of each execution's, for confidence
-                                          intervals */
+    uint64_t stage_squares[HP_STAGES]; /* sums of squares, for confidence intervals */
 };
 
-/* Adds one. What is not HP_TIMING_MEASURED is the caller's to leave out. */
+/* Adds one. The caller leaves out those that are not HP_TIMING_MEASURED. */
 void hp_insn_tally_add(struct hp_insn_tally *tally, const struct hp_timing *timing);
-/* Adds what another saw: of another thread, or of the instructions of a line, a loop, a function.
+/* Adds another tally: of another thread, or of another instruction of a line, a loop, a function.
  */
 void hp_insn_tally_merge(struct hp_insn_tally *tally, const struct hp_insn_tally *other);
 
@@ -74,19 +71,19 @@ void hp_insn_tally_merge(struct hp_insn_tally *tally, const struct hp_insn_tally
 
 enum hp_sample_mode {
     HP_SAMPLE_INSTRUCTIONS, /* counts instructions fetched on the predicted path */
-    HP_SAMPLE_SLOTS,        /* counts fetch opportunities: `width` of the machine a cycle */
+    HP_SAMPLE_SLOTS,        /* counts fetch opportunities: the machine's `width` in every cycle */
 };
 
 #define HP_SAMPLE_MACHINE_WINDOW UINT64_MAX /* pairs, with the window of the machine */
 
 struct hp_sample_config {
     enum hp_sample_mode mode;
-    uint64_t interval; /* mean, at least 2; intervals are uniform around it, from half of it to once
-                          and a half. Of pairs: between first ones */
+    uint64_t interval; /* mean, at least 2; intervals are uniform from half of it to one and a half
+                          times it. Of pairs: between the first ones */
     uint64_t window; /* of pairs: the distance, in what the mode counts, is uniform in 1 ... window;
                         0: single samples. At least the machine's instructions in flight */
-    uint64_t seed;   /* a thread's generator starts with this and its number */
-    uint32_t buffer; /* samples (pairs) an interrupt */
+    uint64_t seed;   /* a thread's generator starts with this and the thread's number */
+    uint32_t buffer; /* samples (pairs) per interrupt */
     uint32_t interrupt_cycles, sample_cycles; /* cost of an interrupt, and of reading each sample */
     uint32_t near;    /* cycles: two instructions that retire within this are neighbours */
     uint32_t history; /* bits of the path register, at most 32 */
@@ -94,22 +91,22 @@ struct hp_sample_config {
 
 /* "profileme", or that followed by changes, joined by commas: mode=slots, interval=N, pairs,
  * window=N, seed=N, buffer=N, interrupt=N, sample=N, near=N, history=N. window=0 with pairs: that
- * of the machine; another window means pairs. Defaults: instructions, interval 10000, single
- * samples, seed 1, a buffer of 1, 1000 cycles an interrupt and 100 a sample, near 30, 12 bits of
+ * of the machine; any other window implies pairs. Defaults: instructions, interval 10000, single
+ * samples, seed 1, a buffer of 1, 1000 cycles per interrupt and 100 per sample, near 30, 12 bits of
  * history. HP_ERR_INVALID: the text says what is wrong. */
 HP_MUST_CHECK enum hp_err hp_sample_config_parse(const char *text, struct hp_sample_config *config);
-/* The inverse, in one form only. At most 256 bytes. */
+/* The inverse, in canonical form. At most 256 bytes. */
 void hp_sample_config_format(const struct hp_sample_config *config, char *text, size_t size);
-/* The mean distance of samples: what a count of them is multiplied by. The interval, or half of it
+/* The mean distance of samples, by which a count of them is multiplied. The interval, or half of it
  * when they come in pairs (window > 0). */
 double hp_sample_distance(uint64_t interval, uint64_t window);
 
 /* The profile registers of one tagged instruction, when it has retired or was aborted. */
 struct hp_sample {
     int32_t pid, tid;
-    bool empty; /* the selected slot held no instruction: the rest is 0 but for timing.fetched */
+    bool empty; /* the selected slot held no instruction: the rest is 0 except timing.fetched */
     uint64_t pc;
-    struct hp_timing timing; /* events, latencies, address, path register (history, cut to the
+    struct hp_timing timing; /* events, latencies, address, path register (`history`, cut to the
                                 configured bits) */
 };
 
@@ -122,29 +119,29 @@ struct hp_sample_pair {
 
 struct hp_sampler;
 
-/* What a sampler has to know of the machine whose timings it sees: ours, or that of another
- * simulator. */
+/* What a sampler needs to know about the machine whose timings it sees: ours, or another
+ * simulator's. */
 struct hp_sample_machine {
-    uint64_t width;     /* fetch opportunities of a cycle, at least 1 */
-    uint64_t in_flight; /* instructions that are in flight at once, at most; 0: not known */
+    uint64_t width;     /* fetch opportunities in a cycle, at least 1 */
+    uint64_t in_flight; /* most instructions in flight at once; 0: unknown */
     uint64_t window;    /* of pairs, where the config leaves it to the machine, at least 1 */
     /* The address of a static instruction; NULL: a sample's pc is the instruction's id. */
     uint64_t (*pc)(const void *context, uint32_t insn);
     const void *context;
 };
-/* That of the machine of a program; its context is the program. The window holds all that can be in
- * flight beside an instruction, and what can retire within `near` cycles. */
+/* For the machine of a program; the context is the program. The window covers everything that can
+ * be in flight together with an instruction, or retire within `near` cycles of it. */
 struct hp_sample_machine hp_sample_machine_of(const struct hp_sample_config *config,
                                               const struct hp_program *program);
 
-/* Delivers full buffers, and the rest at the end; with a machine's context that is kept.
+/* `deliver` gets full buffers, and the rest at the end. Keeps the machine's context.
  * HP_ERR_INVALID: the config does not fit the machine. HP_ERR_NOMEM. */
 typedef void (*hp_sample_deliver)(void *context, const struct hp_sample_pair *samples, size_t n);
 HP_MUST_CHECK enum hp_err hp_sampler_new(const struct hp_sample_config *config,
                                          const struct hp_program *program,
                                          const struct hp_thread *thread, hp_sample_deliver deliver,
                                          void *context, struct hp_sampler **sampler);
-/* The same on any machine. */
+/* The same for any machine. */
 HP_MUST_CHECK enum hp_err hp_sampler_new_on(const struct hp_sample_config *config,
                                             const struct hp_sample_machine *machine,
                                             const struct hp_thread *thread,
@@ -158,7 +155,7 @@ void hp_sampler_timings(struct hp_sampler *sampler, const struct hp_timing *timi
 /* Delivers what is left. */
 void hp_sampler_end(struct hp_sampler *sampler);
 
-/* As it is used: the window is known. */
+/* The config in use: its window is set. */
 const struct hp_sample_config *hp_sampler_config(const struct hp_sampler *sampler);
 
 struct hp_sampler_stats {
@@ -169,18 +166,17 @@ const struct hp_sampler_stats *hp_sampler_stats(const struct hp_sampler *sampler
 
 /* --- Estimates -------------------------------------------------------------------------------- */
 
-/* A number of executions, events or cycles in all, and what it is between with a confidence of 95
- * %. */
+/* An estimated number of executions, events or cycles, with its 95 % confidence interval. */
 struct hp_estimate {
     double value, low, high;
 };
 
-/* kS, of k samples with a property at a mean distance of S (hp_sample_distance()); scale:
+/* k samples with a property, at a mean distance of S (hp_sample_distance()), give kS. scale:
  * hp_psampler.scale / 1000. */
 struct hp_estimate hp_estimate_count(uint64_t k, double distance, double scale);
-/* The total of a quantity, never negative, of which the samples have this sum and sum of squares.
- * When they had none of it: as of a count of 0, so that what was not seen is taken to be 1 each.
- * What comes of few, very long ones is easily missed by samples, and by this interval. */
+/* The total of a non-negative quantity, from its sum and sum of squares over the samples. If they
+ * are 0, the interval is that of a count of 0, as if each unseen one were 1. Samples, and so this
+ * interval, easily miss the contribution of a few very large ones. */
 struct hp_estimate hp_estimate_total(double sum, double squares, double distance, double scale);
 /* The share of k in n samples, in 0 ... 1. */
 struct hp_estimate hp_estimate_share(uint64_t k, uint64_t n);
@@ -191,26 +187,25 @@ struct hp_estimate hp_estimate_wasted(uint64_t progress, uint64_t useful, uint64
                                       uint64_t width, uint64_t window, double interval,
                                       double scale);
 
-/* Instructions retired a cycle around an instruction, itself included: it retired in `retired`
- * pairs (counted twice when it is both), in `near` of them the other retired at most `cycles`
+/* Instructions retired per cycle around an instruction, itself included. It retired in `retired`
+ * pairs (counted twice when it is both); in `near` of them the other one retired at most `cycles`
  * before or after it. Between 0 and what the window can hold. */
 struct hp_estimate hp_estimate_ipc(uint64_t near, uint64_t retired, uint64_t window,
                                    uint64_t cycles);
 
 /* --- Overlap ---------------------------------------------------------------------------------- */
 
-/* A measure of how two instructions overlap: of `it`, which is the one looked at, and `other`,
- * fetched `later` cycles after it (negative: before). Asked of each pair both ways round. */
+/* A measure of how two instructions overlap: `it`, the one of interest, and `other`, fetched
+ * `later` cycles after it (negative: before). Called for each pair both ways round. */
 typedef double (*hp_overlap)(const struct hp_sample *it, const struct hp_sample *other,
                              int64_t later, void *context);
 
-/* Those the paper names. All but the last are 1 or 0; with an empty sample all are 0.
+/* The paper's measures. All but the last are 1 or 0; with an empty sample all are 0.
  * hp_overlap_useful: other is issued while `it` is between fetch and retire ready (in one of the
  * hp_sample_progress() cycles from its fetch on), and retires. hp_overlap_near: both retire, at
  * most *(uint32_t *)context cycles apart. hp_overlap_around: other is issued while `it` is mapped
- * and not issued. hp_overlap_busy: in how many cycles other executes (on the unit
- * *(enum hp_unit_kind *)context; NULL: on any) while `it` executes; executing is from issue to
- * retire ready. */
+ * and not issued. hp_overlap_busy: the number of cycles in which other executes (on the unit *(enum
+ * hp_unit_kind *)context; NULL: on any) while `it` executes, from issue to retire ready. */
 double hp_overlap_useful(const struct hp_sample *it, const struct hp_sample *other, int64_t later,
                          void *context);
 double hp_overlap_near(const struct hp_sample *it, const struct hp_sample *other, int64_t later,
@@ -220,14 +215,14 @@ double hp_overlap_around(const struct hp_sample *it, const struct hp_sample *oth
 double hp_overlap_busy(const struct hp_sample *it, const struct hp_sample *other, int64_t later,
                        void *context);
 
-/* Cycles from fetch to retire ready; to the end, where it did not become ready. 0: empty. */
+/* Cycles from fetch to retire ready; to the end, if it did not become ready. 0: empty. */
 uint64_t hp_sample_progress(const struct hp_sample *sample);
 
-/* What a measure comes to over the pairs with an instruction, both ways round. */
+/* A measure summed over the pairs with an instruction, both ways round. */
 struct hp_overlap_sum {
     uint64_t pairs; /* counted twice when it is both */
-    double sum; /* over all executions and all others within the window: sum * window * interval, */
-    double squares; /* and so hp_estimate_total(sum, squares, window * interval, scale) */
+    double sum;     /* estimate over all executions and their windows: sum * window * interval, */
+    double squares; /* that is, hp_estimate_total(sum, squares, window * interval, scale) */
 };
 
 /* Sums any measure over pairs, by static instruction. */
@@ -236,10 +231,9 @@ HP_MUST_CHECK enum hp_err hp_overlap_tally_new(hp_overlap measure, void *context
                                                struct hp_overlap_tally **tally);
 void hp_overlap_tally_free(struct hp_overlap_tally *tally);
 /* Adds what was delivered: an hp_sample_deliver with the tally as its context. Single samples and
- * empty slots have nothing to say. */
+ * empty slots are ignored. */
 void hp_overlap_tally_pairs(void *tally, const struct hp_sample_pair *samples, size_t n);
-/* All 0: the instruction is in no pair. HP_ERR_NOMEM: memory ran out on the way, pairs are missing.
- */
+/* All 0: the instruction is in no pair. HP_ERR_NOMEM: memory ran out before; pairs are missing. */
 HP_MUST_CHECK enum hp_err hp_overlap_tally_get(const struct hp_overlap_tally *tally, uint32_t insn,
                                                struct hp_overlap_sum *sum);
 

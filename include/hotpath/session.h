@@ -8,8 +8,8 @@
  *     hp_session_run(&settings, argv, &profile, &status);
  *
  * A program runs with the caller's environment, directory and standard descriptors, unless the
- * settings say otherwise. Several sessions may run at the same time in different threads, but for
- * those with `pass_signals`, `input` or `output`, which change what all threads share.
+ * settings say otherwise. Several sessions may run at the same time in different threads, except
+ * those with `pass_signals`, `input` or `output`, which change state that all threads share.
  */
 #ifndef HOTPATH_SESSION_H
 #define HOTPATH_SESSION_H
@@ -32,8 +32,8 @@ struct hp_texts {
     size_t n;
 };
 
-/* `*status` where there is none of the program: hotpath failed, the program cannot be run, there is
- * no such program. */
+/* `*status` when the program has none: hotpath failed, the program cannot be run, there is no such
+ * program. */
 enum { HP_STATUS_FAILED = 125, HP_STATUS_CANNOT_RUN = 126, HP_STATUS_NOT_FOUND = 127 };
 
 struct hp_session;
@@ -58,7 +58,7 @@ struct hp_session_settings {
     const char *hotspots;        /* the hot spot detector; NULL: "merten" */
     const char *machine;         /* the machine to model: a name or a file */
     struct hp_texts samplers;    /* samplers of instructions, on the machine in cycles */
-    const char *windows;         /* what is run in cycles */
+    const char *windows;         /* which parts are modelled in cycles */
 
     /* --- How the program is run --- */
     const char *engine;  /* "native", "qemu"; NULL: native where it can run the program */
@@ -69,42 +69,42 @@ struct hp_session_settings {
     bool pass_signals;   /* catch SIGINT, SIGQUIT, SIGTERM and SIGHUP while the program runs; the
                                  latter two are passed on to it */
     bool stop;           /* end the program when its region is over */
-    uint64_t cache_size; /* bytes of translated code a process may keep; 0: 256 M */
+    uint64_t cache_size; /* bytes of translated code that a process may keep; 0: 256 M */
     const char *sysroot; /* of a foreign program; NULL: found */
     char *const *environment; /* of the program, as environ; NULL: ours. The native engine adds to
                                  it: see src/engine/environment.h */
     const char *input;        /* file for its standard input; NULL: ours */
     const char *output;       /* file for its standard output and error; NULL: ours */
 
-    /* --- Which part of the run, and what of the profile --- */
+    /* --- Which part of the run, and which contents of the profile --- */
     const char *from;          /* begin when this function is first entered */
-    uint64_t after;            /* then skip so many instructions */
-    uint64_t length;           /* then profile so many; 0: all */
+    uint64_t after;            /* then skip this many instructions */
+    uint64_t length;           /* then profile this many; 0: all */
     enum hp_line_detail lines; /* source lines that the profile needs */
-    bool salvage;              /* of a damaged trace, skip and note the damaged parts */
+    bool salvage;              /* skip and note the damaged parts of a trace */
 
     /* --- Callbacks, all in the calling thread; NULL: none --- */
     void *context;
     /* Adds profilers of the caller's own with hp_session_add(), before the run. Where `profile` is
      * NULL, they are the only ones. */
     enum hp_err (*attach)(void *context, struct hp_session *session);
-    bool timings; /* those want the timings of a machine in cycles */
-    /* Called between batches, when every profiler has got all of them: every few hundred
-     * microseconds, or every 20 ms while nothing arrives, and a last time at the end. Once the
-     * engine's buffers are full, the program waits for it. */
+    bool timings; /* they want the timings of a machine in cycles */
+    /* Called between batches, when every profiler has received all of them: every few hundred
+     * microseconds, or every 20 ms while nothing arrives, and once more at the end. While it runs,
+     * the engine's buffers fill; when they are full, the program waits. */
     void (*tick)(void *context, struct hp_session *session);
-    /* Called after the run, while the profilers are still there. */
+    /* Called after the run, before the profilers are freed. */
     enum hp_err (*collect)(void *context, struct hp_session *session);
-    /* Says that the profile was inconsistent and has been repaired. */
+    /* Reports that the profile was inconsistent and has been repaired. */
     void (*warn)(void *context, const char *text);
 };
 
 /*
- * Runs the program argv[0] to its end. `*profile` gets what the profilers found, normalized; free
- * it with hp_profile_free(); `profile` NULL: no profile is made. `*status` is the program's exit
- * status as a shell gives it; it is set whenever the program ran, also when this fails.
+ * Runs the program argv[0] to its end. `*profile` receives the normalized results; free it with
+ * hp_profile_free(). `profile` NULL: no profile is made. `*status` is the program's exit status as
+ * a shell gives it; it is set whenever the program ran, also when this fails.
  * HP_ERR_INVALID: the settings are wrong; the program did not run.
- * HP_ERR_UNOBSERVED: the engine could not be had; the program ran natively.
+ * HP_ERR_UNOBSERVED: no engine was available; the program ran natively.
  * HP_ERR_NOTFOUND, HP_ERR_UNSUPPORTED with the status 127 or 126: the program could not be run.
  * On failure `*profile` is NULL.
  */
@@ -112,11 +112,11 @@ HP_MUST_CHECK enum hp_err hp_session_run(const struct hp_session_settings *setti
                                          char *const *argv, struct hp_profile **profile,
                                          int *status);
 
-/* The same, but what the program executes is recorded in a trace. No profilers are made. */
+/* The same, but records the execution in a trace. No profilers are made. */
 HP_MUST_CHECK enum hp_err hp_session_record(const struct hp_session_settings *settings,
                                             char *const *argv, const char *trace_path, int *status);
 
-/* Replays a trace into a profile. Settings about the running of a program are not used. */
+/* Replays a trace into a profile. Ignores the settings of how the program is run. */
 HP_MUST_CHECK enum hp_err hp_session_replay(const struct hp_session_settings *settings,
                                             const char *trace_path, struct hp_profile **profile);
 
@@ -125,7 +125,7 @@ HP_MUST_CHECK enum hp_err hp_session_replay(const struct hp_session_settings *se
 struct hp_session_profiler {
     const char *name;
     const char *help;  /* one line: what it finds */
-    const char *cost;  /* of a run, against one without hotpath: docs/benchmarks.md */
+    const char *cost;  /* of a run, relative to one without hotpath: docs/benchmarks.md */
     const char *needs; /* "order" of execution, a "machine" model; "": nothing */
 };
 
@@ -139,16 +139,16 @@ struct hp_session_info {
     const char *engine;    /* "native", "qemu"; of a replay that of the trace */
     uint64_t instructions; /* executed so far */
     uint64_t lost;         /* gaps in what was recorded */
-    bool over;             /* nothing more will be observed; the program may go on */
+    bool over;             /* nothing more will be observed; the program may continue */
     bool stopped;          /* the program was ended: see settings.stop */
     int status;            /* after the run */
     double seconds;        /* likewise */
 };
 
-/* Sums up over the threads: nothing for every tick(). */
+/* Sums over the threads: too slow for every tick(). */
 struct hp_session_info hp_session_info(struct hp_session *session);
 
-/* Its `over`, at once. */
+/* Its `over`, quickly. */
 bool hp_session_is_over(const struct hp_session *session);
 
 /* The code map, which grows during the run. */
@@ -157,7 +157,7 @@ struct hp_code *hp_session_code(struct hp_session *session);
 /* The program of the machine in cycles; NULL without one. */
 struct hp_program *hp_session_program(struct hp_session *session);
 
-/* In attach(). The profiler belongs to the session from now on, also when this fails. */
+/* In attach(). The session takes ownership of the profiler, even on failure. */
 HP_MUST_CHECK enum hp_err hp_session_add(struct hp_session *session, struct hp_profiler *profiler);
 
 /* In collect(), at most once: the profile. hp_session_run() must have been called without one. */

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * The stream: what was executed, the same whatever the engine.
+ * The stream: what was executed, in the same form for every engine.
  *
  * Words. A thread's execution is a sequence of 32-bit words.
- *   0                     never written: an empty place
+ *
+ *   0                     never written: an empty slot
  *   1 ... 0x3ffffff       a segment of the code map was run to its end: all its blocks, in order
- *   0x80000000 and above  an event: bits 24-30 the kind, bits 0-23 an argument, followed by the
- * kind's fixed number of payload words
+ *   0x80000000 and above  an event: bits 24-30 are its kind, bits 0-23 its argument; the payload,
+ *                         a fixed number of words for each kind, follows
  *
- * Addresses. Beside the words an engine may deliver, for every instruction that was run, in order,
- * one 64-bit address for each memory operand in hp_insn.mems, in that order: docs/stream.md.
+ * Addresses. An engine may also deliver the addresses of data: for every executed instruction, in
+ * order, one 64-bit address for each memory operand in hp_insn.mems, in that order
+ * (docs/stream.md).
  *
- * A cursor (one a thread) turns words into batches of blocks and into events. Profilers never see
+ * A cursor (one for each thread) turns words into batches of blocks and events. Profilers never see
  * words.
  */
 #ifndef HOTPATH_STREAM_H
@@ -35,47 +37,47 @@ extern "C" {
 
 /* Kinds of event words: argument and payload. A 64-bit payload is two words, low half first. */
 enum hp_word_kind {
-    HP_WORD_PAD,  /* means nothing; fills the end of a chunk. no payload */
+    HP_WORD_PAD,  /* padding at the end of a chunk. no payload */
     HP_WORD_END,  /* the thread ended. arg: enum hp_end_reason */
     HP_WORD_LOST, /* words are missing here. arg: enum hp_lost_reason; 64-bit: how many, 0 unknown
                    */
-    HP_WORD_HANDLER,   /* a signal handler is installed. arg: signal; 64-bit: its address */
-    HP_WORD_SIGNAL,    /* a signal is delivered here: what was run before is whole, or HP_WORD_CUT
-                          said how far it got. arg: its number, 0 unknown */
+    HP_WORD_HANDLER, /* a signal handler is installed. arg: signal; 64-bit: its address */
+    HP_WORD_SIGNAL, /* a signal is delivered here: the code before it ran to its end, or HP_WORD_CUT
+                       said how far it got. arg: its number, 0 unknown */
     HP_WORD_SIGRETURN, /* the handler is left by a signal return: comes just before the segment that
                           resumes the interrupted code */
-    HP_WORD_CUT,  /* of the last block of the segment before only the first `arg` instructions were
-                    run; the rest comes, if at all, as a segment that starts there */
+    HP_WORD_CUT, /* only the first `arg` instructions of the previous segment's last block were run;
+                    the rest follows, if at all, as a segment that starts there */
     HP_WORD_FORK, /* the process forked here. 32-bit: pid of the child, 0 unknown */
-    HP_WORD_EXEC, /* the process asked to run another program. arg: 1 it will be observed;
-                          32-bit: string id of its path, behind a newline why it is not observed
-                          if the engine says so */
-    HP_WORD_EXEC_FAILED, /* the exec before failed; the thread goes on */
-    HP_WORD_MODULE, /* code of a module was met, or found to be gone. arg: 1 loaded, 0 unloaded;
-                            32-bit: the engine's own number of it */
-    HP_WORD_PART,   /* count mode: of the segment's last block only `arg` instructions were run.
-                       32-bit:   the segment */
+    HP_WORD_EXEC, /* the process asked to run another program. arg: 1 it will be observed; 32-bit:
+                     string id of its path, optionally followed by a newline and why it is not
+                     observed */
+    HP_WORD_EXEC_FAILED, /* the exec before failed; the thread continues */
+    HP_WORD_MODULE, /* code of a module was found, or found to be gone. arg: 1 loaded, 0 unloaded;
+                       32-bit: the engine's own number for it */
+    HP_WORD_PART,   /* count mode: only `arg` instructions of the segment's last block were run.
+                       32-bit: the segment */
     HP_WORD_KIND_COUNT_
 };
 
 enum hp_end_reason {
     HP_END_EXIT,     /* the thread or process exited */
-    HP_END_KILLED,   /* the process ended without a word: killed, or a fatal signal */
+    HP_END_KILLED,   /* the process ended without notice: killed, or a fatal signal */
     HP_END_EXEC,     /* the process became another program */
-    HP_END_DETACHED, /* the thread goes on unobserved */
+    HP_END_DETACHED, /* the thread continues unobserved */
     HP_END_SIGNAL,   /* ended by a signal, exactly where the words end */
 };
 
 enum hp_lost_reason {
     HP_LOST_NONE,
     HP_LOST_CODE_FULL, /* no room left for new code in the code map */
-    HP_LOST_UNKNOWN,   /* a word named a segment nobody defined */
+    HP_LOST_UNKNOWN,   /* a word named an undefined segment */
     HP_LOST_DETACHED,  /* hotpath stopped reading */
-    HP_LOST_RECORD,    /* a trace's record of it is damaged or missing */
-    HP_LOST_ADDRESSES, /* which addresses belong to which instructions is not known any more: from
-                          here on the thread's batches have none */
-    HP_LOST_ABORTED,   /* the kernel aborted a restartable sequence: how much of it was run is not
-                          known */
+    HP_LOST_RECORD,    /* the record in the trace is damaged or missing */
+    HP_LOST_ADDRESSES, /* addresses can no longer be matched with instructions: from here on the
+                          thread's batches have none */
+    HP_LOST_ABORTED, /* the kernel aborted a restartable sequence: how much of it was run is unknown
+                      */
     HP_LOST_REASON_COUNT_
 };
 
@@ -115,12 +117,12 @@ struct hp_thread {
 
 /*
  * A run of retired blocks of one thread. blocks[i + 1] was run right after blocks[i] for every i <
- * n, so there are n + 1 ids, n control transfers with a known outcome, and blocks[n] comes again as
- * blocks[0] of the thread's next batch (or in an HP_EVENT_TAIL; or, when it was cut short, as
- * another block with the same start, or not at all before a loss or a discontinuity if nothing of
- * it was run). taken[i] is 0 when blocks[i] fell through to its end, else 1 (unconditional
- * transfers are always 1; a system call that continues behind itself and a block split by length
- * are 0).
+ * n. So there are n + 1 ids and n control transfers with a known outcome. blocks[n] comes again as
+ * blocks[0] of the thread's next batch, or in an HP_EVENT_TAIL. If it was cut short, it comes as
+ * another block with the same start; if nothing of it was run, it may not come again before a loss
+ * or a discontinuity. taken[i] is 0 when blocks[i] fell through to its end, else 1. It is always 1
+ * for unconditional transfers, and 0 for a block split by length and for a system call that
+ * continues with the next instruction.
  */
 struct hp_batch {
     const struct hp_code *code;
@@ -152,10 +154,10 @@ static inline struct hp_batch hp_batch_part(const struct hp_batch *batch, size_t
 }
 
 /*
- * The same, by units (code.h) instead of blocks: a run that an engine shows with one word is one
+ * The same, by units (code.h) instead of blocks: a run that an engine reports with one word is one
  * step. All blocks of steps[i + 1] were run right after those of steps[i] for every i < n. steps[0]
- * is always the unit of one block, which comes like blocks[0] of a batch: retired before, its
- * successor known now; the last block of steps[n] comes again in the same way.
+ * is always the unit of one block. Like blocks[0] of a batch, it was retired before and its
+ * successor is known now. The last block of steps[n] comes again in the same way.
  */
 #define HP_STEPS_MAX HP_BATCH_MAX
 
@@ -170,8 +172,8 @@ struct hp_steps {
     size_t n; /* at most HP_STEPS_MAX */
 };
 
-/* How often one block came after another, where only that is known and not in which order. to ==
- * HP_NO_ID: `from` was retired and what came after it is not known. */
+/* How often one block followed another, where the order is unknown. to == HP_NO_ID: `from` was
+ * retired and its successor is unknown. */
 struct hp_edge_count {
     uint32_t from, to; /* blocks */
     uint64_t count;
@@ -180,18 +182,18 @@ struct hp_edge_count {
 /* A retired control transfer of a batch. */
 struct hp_branch {
     uint64_t address; /* of the branch instruction */
-    uint64_t target;  /* where control went: its target, or behind it */
+    uint64_t target;  /* where control went: its target, or the address after it */
     uint32_t insns;   /* instructions of the block that it ends, itself included */
     uint8_t flow;     /* enum hp_flow */
     uint8_t taken;
-    /* For path detectors; 0 where somebody without a code map does not know. */
+    /* For path detectors; 0: unknown (no code map). */
     uint64_t start;  /* of the block that it ends */
-    uint64_t end;    /* the address behind it: where it falls through to, or a call returns to */
+    uint64_t end;    /* the address after it: where it falls through to, or a call returns to */
     uint64_t direct; /* where a direct branch leads when it is taken; else 0 */
 };
 
-/* The i-th transfer of a batch, i < n, as a branch; false when it is none (a system call, a trap, a
- * long block's seam). */
+/* The i-th transfer of a batch, i < n, as a branch; false when it is not one (a system call, a
+ * trap, a split block). */
 static inline bool hp_batch_branch(const struct hp_batch *batch, size_t i, struct hp_branch *branch)
 {
     const struct hp_block *block = &batch->table[batch->blocks[i]];
@@ -210,18 +212,18 @@ static inline bool hp_batch_branch(const struct hp_batch *batch, size_t i, struc
 enum hp_event_kind {
     HP_EVENT_SIGNAL, /* a handler starts: what follows is the handler's, nested to any depth, until
                         the matching HP_EVENT_SIGRETURN. value: signal number or 0 */
-    HP_EVENT_SIGRETURN, /* the interrupted code goes on: the next batch continues where the thread
+    HP_EVENT_SIGRETURN, /* the interrupted code continues: the next batch starts where the thread
                            was at the matching HP_EVENT_SIGNAL */
-    HP_EVENT_TAIL, /* `block` was retired but nothing is known of what came after it: the end of the
-                      thread, a loss, or code abandoned by a signal handler. `insns` of its
-                      instructions were retired; `exact` says whether that number is certain */
+    HP_EVENT_TAIL, /* `block` was retired but its successor is unknown: the end of the thread, a
+                      loss, or code abandoned by a signal handler. `insns` of its instructions were
+                      retired; `exact` says whether that number is certain */
     HP_EVENT_LOST, /* something is missing here: forget the history. value: enum hp_lost_reason */
-    HP_EVENT_DISCONTINUITY, /* the next block does not follow from the one in the HP_EVENT_TAIL
-                           before (a transfer nobody announced): forget the history */
+    HP_EVENT_DISCONTINUITY, /* the next block does not follow from the one in the preceding
+                               HP_EVENT_TAIL (an unannounced transfer): forget the history */
     HP_EVENT_FORK,          /* value: pid of the child or 0 */
     HP_EVENT_EXEC,          /* value: string id; exact when the new program will be observed */
     HP_EVENT_EXEC_FAILED,
-    HP_EVENT_MODULE, /* value: the engine's number of it; loaded when exact, else unloaded */
+    HP_EVENT_MODULE, /* value: the engine's number for it; loaded when exact, else unloaded */
     HP_EVENT_END,    /* the last thing of a thread. value: enum hp_end_reason */
     HP_EVENT_KIND_COUNT_
 };
@@ -234,15 +236,15 @@ struct hp_event {
     uint32_t block; /* HP_EVENT_TAIL only */
     uint32_t insns; /* HP_EVENT_TAIL only */
     bool exact;
-    /* HP_EVENT_TAIL only: as in a batch, of this block; NULL where there are none. A branch that
-     * ends it is not predicted: nobody knows its outcome. */
+    /* HP_EVENT_TAIL only: as in a batch, for this block; NULL: none. A branch that ends it is not
+     * predicted: its outcome is unknown. */
     const uint64_t *addresses;
     size_t n_addresses;
     const struct hp_events *events;
 };
 
-/* Who takes what a cursor finds. Called in the thread that feeds the cursor. A sink with `steps`
- * gets them instead of batches; one without may leave it NULL. */
+/* Receives the output of a cursor. Called in the thread that feeds the cursor. A sink with `steps`
+ * receives them instead of batches; NULL: it wants batches. */
 struct hp_sink {
     void (*batch)(struct hp_sink *sink, const struct hp_batch *batch);
     void (*steps)(struct hp_sink *sink, const struct hp_steps *steps);
@@ -251,7 +253,7 @@ struct hp_sink {
 
 /* --- The cursor ------------------------------------------------------------------------------- */
 
-/* Asked when a word names a segment that the code map does not have yet. Defines it with
+/* Called when a word names a segment that is not in the code map yet. Defines it with
  * hp_code_add_segment() and returns HP_OK, or fails (the cursor then reports a loss). */
 struct hp_segment_source {
     enum hp_err (*load)(struct hp_segment_source *source, uint32_t id);
@@ -261,7 +263,7 @@ struct hp_cursor_stats {
     uint64_t words;          /* fed */
     uint64_t blocks;         /* delivered, tails included */
     uint64_t instructions;   /* in them */
-    uint64_t rep_iterations; /* of REP instructions beyond the first, where the engine shows them */
+    uint64_t rep_iterations; /* of REP instructions beyond the first, where reported */
     uint64_t signals;
     uint64_t discontinuities;
     uint64_t losses;
@@ -276,25 +278,24 @@ HP_MUST_CHECK enum hp_err hp_cursor_new(struct hp_code *code, struct hp_segment_
 void hp_cursor_free(struct hp_cursor *cursor);
 
 /*
- * Feeds `n` words; what they complete is delivered before this returns, the rest is kept. Any words
- * are allowed: nonsense becomes HP_EVENT_LOST. Fails only with HP_ERR_NOMEM.
+ * Feeds `n` words. Delivers what they complete before it returns, and keeps the rest. Any words are
+ * allowed: invalid ones become HP_EVENT_LOST. Fails only with HP_ERR_NOMEM.
  */
 HP_MUST_CHECK enum hp_err hp_cursor_feed(struct hp_cursor *cursor, const uint32_t *words, size_t n);
 
 /*
- * Before the first word: the thread's addresses come too (docs/stream.md), and batches and tails
- * have theirs. A word then waits until the addresses of what it says was run have been fed, and
- * until the next word has, which may say that it was not all run. The sink gets batches, never
- * steps. HP_ERR_NOMEM.
+ * Announces, before the first word, that the thread's addresses will be fed too (docs/stream.md);
+ * batches and tails then have them. A word is processed once its addresses have been fed, and the
+ * next word, which may say that not all of it was run. The sink receives batches, never steps.
+ * HP_ERR_NOMEM.
  */
 HP_MUST_CHECK enum hp_err hp_cursor_expect_addresses(struct hp_cursor *cursor);
 
-/* Feeds `n` addresses; like hp_cursor_feed(). Those that no word ever asks for are ignored. */
+/* Feeds `n` addresses; like hp_cursor_feed(). Those that no word ever needs are ignored. */
 HP_MUST_CHECK enum hp_err hp_cursor_feed_addresses(struct hp_cursor *cursor,
                                                    const uint64_t *addresses, size_t n);
 
-/* Ends the stream: delivers what is pending as tails and then HP_EVENT_END, unless the words
- * did. */
+/* Ends the stream: delivers what is pending as tails, then HP_EVENT_END, unless the words did. */
 HP_MUST_CHECK enum hp_err hp_cursor_end(struct hp_cursor *cursor, enum hp_end_reason reason);
 
 const struct hp_cursor_stats *hp_cursor_stats(const struct hp_cursor *cursor);

@@ -3,10 +3,10 @@
  * The whole program path: every path of a run, in order, as a grammar that generates exactly that
  * sequence (docs/wpp.md).
  *
- * Writing: one sink for each thread of the program takes its paths (any control register; `wpp` is
- * meant). A thread of its own turns them into a grammar, in bounded memory, and writes the file.
- * Reading: the grammar's rules are subpaths that were executed again and again, across loops and
- * calls; the sequence can be had back, exactly.
+ * Writing: each thread of the program has a sink that receives its paths (of any control register;
+ * `wpp` is the intended one). A separate thread turns them into a grammar, in bounded memory, and
+ * writes the file. Reading: the grammar's rules are subpaths that were executed repeatedly, across
+ * loops and calls; the exact sequence can be recovered.
  */
 #ifndef HOTPATH_WPP_H
 #define HOTPATH_WPP_H
@@ -32,32 +32,32 @@ struct hp_wpp_stats {
     uint64_t nodes;      /* in the bodies of the rules */
     uint64_t parts;      /* grammars */
     uint64_t cuts;       /* grammars closed because the bound was reached */
-    uint64_t forgotten;  /* times the table of known paths was emptied for that reason */
+    uint64_t forgotten;  /* times the table of known paths was emptied for the same reason */
     uint64_t file_bytes; /* size of the file */
-    uint64_t peak;       /* bytes of memory at most */
+    uint64_t peak;       /* peak bytes of memory */
     uint32_t threads;
 };
 
 struct hp_wpp;
 
 /*
- * Begins a file; it appears under `path` when hp_wpp_finish() succeeds, not before. Keeps `code`:
+ * Starts a file; it appears under `path` when hp_wpp_finish() succeeds, not before. Keeps `code`:
  * paths are located in its blocks. `bound`: bytes of memory for grammars, the table of known paths
- * and what waits in between (0: the default). When grammars need more, the largest is closed,
- * written as one part, and its thread goes on with an empty one: nothing is lost but compression
- * across the cut. HP_ERR_INVALID: a bound below HP_WPP_BOUND_MIN.
+ * and pending paths (0: the default). When grammars need more, the largest is closed and written as
+ * one part, and its thread continues with an empty one: only compression across the cut is lost.
+ * HP_ERR_INVALID: a bound below HP_WPP_BOUND_MIN.
  */
 HP_MUST_CHECK enum hp_err hp_wpp_new(const char *path, const struct hp_code *code, size_t bound,
                                      struct hp_wpp **wpp);
 
 /* The sink for a thread's paths; lives as long as `wpp`. All sinks are used by one thread at a time
- * (the profilers'); it waits while the grammar's thread is behind. What fails meanwhile, and a
- * failure of this function, is told by hp_wpp_finish() too. */
+ * (the profilers'); it waits when the grammar's thread falls behind. hp_wpp_finish() reports
+ * failures in the meantime, including a failure of this function. */
 HP_MUST_CHECK enum hp_err hp_wpp_thread(struct hp_wpp *wpp, const struct hp_thread *thread,
                                         struct hp_path_sink **sink);
 
-/* Ends all sequences, writes the rest, moves the file into place; frees `wpp` whatever happens.
- * `ppcr` (text) says what the paths are; `stats` may be NULL. */
+/* Ends all sequences, writes the rest, moves the file into place; always frees `wpp`. `ppcr` (text)
+ * says what the paths are; `stats` may be NULL. */
 HP_MUST_CHECK enum hp_err hp_wpp_finish(struct hp_wpp *wpp, const struct hp_trace_run *about,
                                         const char *ppcr, struct hp_wpp_stats *stats);
 
@@ -73,7 +73,7 @@ struct hp_wpp_module {
 
 struct hp_wpp_path {
     uint64_t
-        offset; /* of its first instruction in the module; the address itself when there is none */
+        offset; /* of its first instruction in the module; its address when there is no module */
     uint64_t outcomes; /* the last branch is bit 0 */
     uint64_t targets;  /* as in struct hp_path */
     uint32_t module;   /* index; HP_NO_ID: none */
@@ -105,7 +105,7 @@ HP_MUST_CHECK enum hp_err hp_wpp_open(const char *path, struct hp_wpp_reader **r
 void hp_wpp_close(struct hp_wpp_reader *reader);
 
 const struct hp_wpp_about *hp_wpp_about(const struct hp_wpp_reader *reader);
-/* Of what is in the file (cuts, forgotten and peak as its writer said). */
+/* Of the file's contents (cuts, forgotten and peak are the writer's). */
 const struct hp_wpp_stats *hp_wpp_reader_stats(const struct hp_wpp_reader *reader);
 const struct hp_wpp_thread *hp_wpp_threads(const struct hp_wpp_reader *reader, size_t *n);
 const struct hp_wpp_module *hp_wpp_modules(const struct hp_wpp_reader *reader, size_t *n);
@@ -113,8 +113,8 @@ const struct hp_wpp_path *hp_wpp_paths(const struct hp_wpp_reader *reader, size_
 
 /* --- The sequence ----------------------------------------------------------------------------- */
 
-/* Goes through a thread's sequence (its index in hp_wpp_threads()) with a stack as high as the
- * grammar is deep. */
+/* Iterates over a thread's sequence (its index in hp_wpp_threads()) with a stack as deep as the
+ * grammar. */
 struct hp_wpp_cursor;
 HP_MUST_CHECK enum hp_err hp_wpp_cursor_new(const struct hp_wpp_reader *reader, size_t thread,
                                             struct hp_wpp_cursor **cursor);
@@ -123,7 +123,7 @@ void hp_wpp_cursor_free(struct hp_wpp_cursor *cursor);
 /* Up to `max` paths (indices); fewer only at the end. */
 size_t hp_wpp_cursor_next(struct hp_wpp_cursor *cursor, uint32_t *paths, size_t max);
 
-/* Leaves out `n` paths without going through them one by one. */
+/* Skips `n` paths without visiting them one by one. */
 void hp_wpp_cursor_skip(struct hp_wpp_cursor *cursor, uint64_t n);
 
 /* --- Hot subpaths ----------------------------------------------------------------------------- */
@@ -138,9 +138,9 @@ struct hp_wpp_subpath {
 
 /*
  * Cuts all sequences into subpaths of at most `max_length` paths: the largest rules that are not
- * longer, and where there is none, single paths. Every path executed is in exactly one of them, so
- * the shares of all add up to one. The `top` heaviest (0: all) by count times instructions, then
- * the shorter, then in the order of the file. `*list` is freed with hp_wpp_subpaths_free().
+ * longer, and single paths where there is none. Every executed path is in exactly one of them, so
+ * their shares add up to one. Returns the `top` heaviest (0: all) by count times instructions, then
+ * the shorter, then in the order of the file. Free `*list` with hp_wpp_subpaths_free().
  */
 HP_MUST_CHECK enum hp_err hp_wpp_subpaths(const struct hp_wpp_reader *reader, size_t max_length,
                                           size_t top, struct hp_wpp_subpath **list, size_t *n);
