@@ -309,34 +309,25 @@ double hp_annotator_share(const struct hp_annotator *a, double weight)
 
 static int compare_lines(const void *a, const void *b, void *context)
 {
-    const struct hp_annotated_line *x = a, *y = b;
+    const struct hp_code_line *x = *(const struct hp_code_line *const *)a;
+    const struct hp_code_line *y = *(const struct hp_code_line *const *)b;
     const char *own = context;
     return HP_COMPARE(strcmp(x->file, own) != 0, strcmp(y->file, own) != 0)
-               ?: strcmp(x->file, y->file) ?: HP_COMPARE(x->line, y->line);
+               ?: strcmp(x->file, y->file) ?: HP_COMPARE(x->line, y->line) ?: HP_COMPARE(x, y);
 }
 
-static struct hp_annotated_line line_of(const struct hp_annotator *a,
-                                        const struct hp_code_line *code)
+static void add_code(const struct hp_annotator *a, const struct hp_code_line *code,
+                     struct hp_annotated_line *line)
 {
     struct hp_code_numbers n = hp_code_numbers(a, code);
-    struct hp_annotated_line line = {.file = code->file,
-                                     .line = code->line,
-                                     .times = n.times,
-                                     .weight = n.weight,
-                                     .retired = n.times.value * (code->insns ? code->insns : 1)};
+    if (!line->file || n.times.value > line->times.value)
+        line->times = n.times;
+    line->file = code->file;
+    line->line = code->line;
+    line->weight += n.weight;
+    line->retired += n.times.value * (code->insns ? code->insns : 1);
     for (size_t i = 0; i < n.facts.n_cycles; i++)
-        line.causes[n.facts.cycles[i].cause] += (double)n.facts.cycles[i].parts / HP_CYCLE_PARTS;
-    return line;
-}
-
-static void join(struct hp_annotated_line *line, const struct hp_annotated_line *other)
-{
-    line->weight += other->weight;
-    line->retired += other->retired;
-    if (other->times.value > line->times.value)
-        line->times = other->times;
-    for (int i = 0; i < HP_CAUSES; i++)
-        line->causes[i] += other->causes[i];
+        line->causes[n.facts.cycles[i].cause] += (double)n.facts.cycles[i].parts / HP_CYCLE_PARTS;
 }
 
 enum hp_err hp_annotator_lines(const struct hp_annotator *a, uint32_t function,
@@ -344,20 +335,20 @@ enum hp_err hp_annotator_lines(const struct hp_annotator *a, uint32_t function,
                                struct hp_annotated_line **lines, size_t *n)
 {
     const char *file = hp_text(a->tables->profile->functions[function].file);
+    const struct hp_code_line **sorted HP_CLEANUP(hp_free) = calloc(code->n + 1, sizeof(void *));
     struct hp_annotated_line *all = *lines = calloc(code->n + 1, sizeof **lines);
-    if (!all)
+    size_t used = *n = 0;
+    if (!all || !sorted)
         return hp_fail_nomem();
-    size_t used = 0;
     for (size_t i = 0; i < code->n; i++)
         if (*code->lines[i].file && code->lines[i].line)
-            all[used++] = line_of(a, &code->lines[i]);
-    qsort_r(all, used, sizeof *all, compare_lines, (void *)(uintptr_t)file);
-    *n = 0;
+            sorted[used++] = &code->lines[i];
+    qsort_r(sorted, used, sizeof *sorted, compare_lines, (void *)(uintptr_t)file);
     for (size_t i = 0; i < used; i++) {
-        if (*n && compare_lines(&all[*n - 1], &all[i], (void *)(uintptr_t)file) == 0)
-            join(&all[*n - 1], &all[i]);
-        else
-            all[(*n)++] = all[i];
+        bool same = i && sorted[i]->line == sorted[i - 1]->line &&
+                    strcmp(sorted[i]->file, sorted[i - 1]->file) == 0;
+        *n += !same;
+        add_code(a, sorted[i], &all[*n - 1]);
     }
     for (size_t i = 0; i < *n; i++)
         for (int k = 0; k < HP_CAUSES; k++)

@@ -9,21 +9,21 @@
 struct writer {
     struct hp_annotator *a;
     struct hp_json json;
-    struct hp_strbuf buffer;
+    struct hp_strbuf *buffer;
 };
 
 static void put_address(struct writer *w, struct hp_place place)
 {
-    hp_strbuf_clear(&w->buffer);
-    hp_tables_place(w->a->tables, place, &w->buffer);
-    hp_json_put_string(&w->json, "address", hp_strbuf_text(&w->buffer));
+    hp_strbuf_clear(w->buffer);
+    hp_tables_place(w->a->tables, place, w->buffer);
+    hp_json_put_string(&w->json, "address", hp_strbuf_text(w->buffer));
 }
 
 /* What the view instructions computes. */
 static void put_facts(struct writer *w, uint32_t insn)
 {
     struct hp_row row = {.item = insn, .thread = HP_PROFILE_NONE};
-    struct hp_field_input input = {.tables = w->a->tables, .row = &row, .buffer = &w->buffer};
+    struct hp_field_input input = {.tables = w->a->tables, .row = &row, .buffer = w->buffer};
     struct hp_bound_fields fields;
     hp_fields_bind(&fields, &hp_view_instructions, w->a->tables);
     for (size_t k = 0; k < fields.n; k++)
@@ -58,12 +58,12 @@ static void put_line(struct writer *w, const struct hp_annotated_line *line)
     struct hp_json *json = &w->json;
     size_t length;
     const char *source = hp_sources_line(&w->a->sources, line->file, line->line, &length);
-    hp_strbuf_clear(&w->buffer);
-    hp_strbuf_bytes(&w->buffer, source ? source : "", source ? strnlen(source, length) : 0);
+    hp_strbuf_clear(w->buffer);
+    hp_strbuf_bytes(w->buffer, source ? source : "", source ? strnlen(source, length) : 0);
     hp_json_begin_object(json);
     hp_json_put_string(json, "file", line->file);
     hp_json_put_uint(json, "line", line->line);
-    hp_json_put_string(json, "source", source ? hp_strbuf_text(&w->buffer) : NULL);
+    hp_json_put_string(json, "source", source ? hp_strbuf_text(w->buffer) : NULL);
     hp_json_key(json, "executions");
     hp_json_estimate(json, line->times);
     hp_json_put_fixed(json, "instructions", line->retired, 0);
@@ -107,19 +107,15 @@ static enum hp_err put_function(struct writer *w, const struct hp_hot_function *
         hp_json_end_array(json);
     }
     hp_json_end_object(json);
-    return w->buffer.failed ? hp_fail_nomem() : HP_OK;
-}
-
-static void writer_fini(struct writer *w)
-{
-    hp_strbuf_fini(&w->buffer);
+    return w->buffer->failed ? hp_fail_nomem() : HP_OK;
 }
 
 enum hp_err hp_annotate_json(struct hp_annotator *a, const struct hp_hot_function *functions,
                              size_t n)
 {
     static const char *const units[] = {"cycles", "samples", "instructions"};
-    struct writer w HP_CLEANUP(writer_fini) = {.a = a, .json = {.out = a->out, .lines = 4}};
+    struct hp_strbuf buffer HP_CLEANUP(hp_strbuf_fini) = {0};
+    struct writer w = {a, {.out = a->out, .lines = 4}, &buffer};
     hp_json_begin_object(&w.json);
     hp_json_put_string(&w.json, "hotpath", HP_VERSION);
     hp_json_put_string(&w.json, "by", units[a->by]);

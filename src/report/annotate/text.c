@@ -117,8 +117,7 @@ static double fill_code(void *context, size_t i, struct hp_strbuf *cells)
         hp_strbuf_percent(&cells[0], share);
     /* What the sampler never met may have been executed. */
     if (n.times.value > 0 || a->by != HP_ANNOTATE_SAMPLES)
-        hp_put_amount(n.times.value, &cells[1]);
-    hp_put_interval(n.times, &cells[1]);
+        hp_put_estimate(n.times, &cells[1]);
     if (hp_insn_tally(&n.facts)->retired) {
         hp_put_cycles(hp_insn_cycles(&n.facts).value / hp_insn_retired(&n.facts).value, &cells[2]);
         put_stages(&n.facts, &cells[3]);
