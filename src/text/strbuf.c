@@ -47,17 +47,23 @@ void hp_strbuf_add(struct hp_strbuf *buffer, const char *text)
 
 void hp_strbuf_format(struct hp_strbuf *buffer, const char *format, ...)
 {
-    char *text;
+    char text[256], *all = text; /* mostly long enough */
     va_list arguments;
     va_start(arguments, format);
-    int length = vasprintf(&text, format, arguments);
+    int length = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    if (length >= (int)sizeof text) {
+        va_start(arguments, format);
+        length = vasprintf(&all, format, arguments);
+        va_end(arguments);
+    }
     if (length < 0) {
         buffer->failed = true;
         return;
     }
-    hp_strbuf_bytes(buffer, text, (size_t)length);
-    free(text);
+    hp_strbuf_bytes(buffer, all, (size_t)length);
+    if (all != text)
+        free(all);
 }
 
 void hp_strbuf_uint(struct hp_strbuf *buffer, uint64_t value)

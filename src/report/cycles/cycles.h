@@ -80,8 +80,6 @@ struct hp_insn_facts {
     const struct hp_pinsn_tally *exact, *sampled;
     const struct hp_pinsn_cycles *cycles; /* exact, by cause */
     size_t n_cycles;
-    const struct hp_pwait *waits; /* by producer */
-    size_t n_waits;
 };
 
 struct hp_insn_facts hp_insn_facts(const struct hp_tables *tables, uint32_t insn);

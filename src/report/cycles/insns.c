@@ -133,7 +133,6 @@ struct hp_insn_facts hp_insn_facts(const struct hp_tables *tables, uint32_t insn
                                   .exact = find_tally(&run->counted, insn),
                                   .sampled = find_tally(&run->sampled, insn)};
     facts.cycles = hp_items(p, HP_ROW_INSN_CYCLES, insn, &facts.n_cycles);
-    facts.waits = hp_items(p, HP_ROW_WAIT, insn, &facts.n_waits);
     return facts;
 }
 
@@ -255,10 +254,12 @@ static void put_producer(const struct hp_tables *tables, uint32_t producer, stru
 static void explain_wait(const struct hp_tables *tables, const struct hp_insn_facts *facts,
                          double executions, struct hp_why *why, struct hp_strbuf *name)
 {
+    size_t n;
     const struct hp_pwait *wait = NULL;
-    for (size_t i = 0; i < facts->n_waits; i++)
-        if (facts->waits[i].cycles > (wait ? wait->cycles : 0))
-            wait = &facts->waits[i];
+    const struct hp_pwait *waits = hp_items(tables->profile, HP_ROW_WAIT, facts->insn, &n);
+    for (size_t i = 0; i < n; i++)
+        if (waits[i].cycles > (wait ? wait->cycles : 0))
+            wait = &waits[i];
     if (!wait || wait->count == 0)
         return;
     struct hp_insn_facts producer = hp_insn_facts(tables, wait->producer);

@@ -4,6 +4,7 @@
  */
 #include "base/cleanup.h"
 #include "report/fields.h"
+#include "report/items.h"
 #include "report/text.h"
 
 #define INDENT 10 /* of a sentence below its row */
@@ -130,13 +131,14 @@ static void list_paired(const struct hp_field_input *in, struct hp_list *list)
 
 static void list_waits(const struct hp_field_input *in, struct hp_list *list)
 {
-    struct hp_insn_facts facts = hp_insn_facts(in->tables, in->row->item);
-    for (size_t i = 0; i < facts.n_waits; i++) {
+    const struct hp_profile *p = in->tables->profile;
+    size_t n;
+    const struct hp_pwait *waits = hp_items(p, HP_ROW_WAIT, in->row->item, &n);
+    for (size_t i = 0; i < n; i++) {
         hp_list_begin(list);
-        hp_list_add_place(list, "producer",
-                          in->tables->profile->insns[facts.waits[i].producer].place);
-        hp_list_add_number(list, "count", facts.waits[i].count);
-        hp_list_add_number(list, "cycles", facts.waits[i].cycles);
+        hp_list_add_place(list, "producer", p->insns[waits[i].producer].place);
+        hp_list_add_number(list, "count", waits[i].count);
+        hp_list_add_number(list, "cycles", waits[i].cycles);
         hp_list_end(list);
     }
 }

@@ -155,6 +155,12 @@ static void texts_are_formatted(void **state)
     hp_strbuf_format(&buffer, ": %s, %s, %s%c", HP_PERCENT(0.5), HP_FIXED(1.25, 1), HP_HEX(255),
                      '.');
     assert_string_equal(hp_strbuf_text(&buffer), "1,234,567 of 2.00 M: 50.0%, 1.3, 0xff.");
+    for (int n = 254; n < 258; n++) { /* around the size that needs no memory */
+        hp_strbuf_clear(&buffer);
+        hp_strbuf_format(&buffer, "%*s", n, "|");
+        assert_int_equal(buffer.length, n);
+        assert_int_equal(buffer.data[n - 1], '|');
+    }
     assert_false(buffer.failed);
     hp_strbuf_fini(&buffer);
 }
