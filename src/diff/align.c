@@ -10,12 +10,10 @@
  */
 #include "diff/diff.h"
 
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "report/tables.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Longer lists are matched by distance alone. */
 #define MOST_CELLS ((size_t)4 << 20)

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: MIT
-/*
- * Baselines as files: sections of lines of words (baseline_text.c).
- */
+/* Baselines as files: sections of lines of words (baseline_text.c). */
 #include "diff/baseline.h"
 
-#include "base/cleanup.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "base/outfile.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define LARGEST ((off_t)64 << 20)

@@ -51,8 +51,6 @@ enum hp_err hp_baseline_save(const struct hp_baseline *baseline, const char *pat
 /* What the function of hp_baseline_get() that stands for the others is called. */
 #define HP_BASELINE_REST "(others)"
 
-/* --- Its parts -------------------------------------------------------------------------------- */
-
 /* Appends what is worth keeping of a digest. */
 enum hp_err hp_baseline_format(struct hp_strbuf *text, const struct hp_digest *digest);
 

@@ -5,15 +5,11 @@
  */
 #include "diff/baseline.h"
 
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "report/tables.h"
 #include "symbols/demangle.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Lines of a function itself are kept by their distance from its start, which is here: any number
  * that leaves room for lines before it. */

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "diff/diff.h"
 
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "base/map64.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* --- Changes ---------------------------------------------------------------------------------- */
 

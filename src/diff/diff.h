@@ -87,8 +87,6 @@ static inline uint64_t hp_delta_size(int64_t delta)
     return delta < 0 ? 0 - (uint64_t)delta : (uint64_t)delta;
 }
 
-/* --- Its parts -------------------------------------------------------------------------------- */
-
 /* Text of both versions. */
 struct hp_diff_sources {
     struct hp_sources old, new;
@@ -114,8 +112,6 @@ enum hp_err hp_diff_follow(struct hp_diff *diff);
 /* Whether two lines of source say the same, but for blanks; < 0: the text of one is not known. */
 int hp_diff_same_text(struct hp_diff_sources *sources, const struct hp_dline *old,
                       const struct hp_dline *new);
-
-/* --- Printing --------------------------------------------------------------------------------- */
 
 /* What the versions are called, and what is shown of the changes. */
 struct hp_diff_print {

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: MIT
-/*
- * The digest of a profile: its functions, and what is known of the whole run.
- */
+/* The digest of a profile: its functions, and what is known of the whole run. */
 #include "diff/digest.h"
 
-#include "base/cleanup.h"
-#include "base/compare.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "hotpath/cycles.h"
 #include "profile/rows.h"
 #include "report/tables.h"
 #include "text/number.h"
 #include "text/strbuf.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 const char *const hp_total_names[HP_TOTALS] = {
     "instructions", "branches",  "cycles",    "mispredictions", "l1i.misses",

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: MIT
-/*
- * The digest of a profile: lines, loops and paths.
- */
+/* The digest of a profile: lines, loops and paths. */
 #include "diff/digest.h"
 
-#include "base/cleanup.h"
-#include "base/compare.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "report/items.h"
 #include "report/tables.h"
 #include "text/number.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define MOST_PATHS 10000 /* the heaviest; no more are looked at */
 

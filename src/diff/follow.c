@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: MIT
-/*
- * Which loops and paths are the same in two versions, once functions and lines are matched.
- */
+/* Which loops and paths are the same in two versions, once functions and lines are matched. */
 #include "diff/diff.h"
 
-#include "base/bisect.h"
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "report/tables.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-/* --- Loops ------------------------------------------------------------------------------------ */
 
 /* What loop number `i` in order is nested in, as a number. */
 static uint64_t nest_of(const struct hp_digest *d, size_t i)
@@ -84,8 +76,6 @@ static enum hp_err match_loops(struct hp_diff *diff)
         match_children(diff, diff->old->loops[matched[i]].function, matched[i], matched, &n);
     return HP_OK;
 }
-
-/* --- Paths ------------------------------------------------------------------------------------ */
 
 static enum hp_err match_paths(struct hp_diff *diff)
 {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "diff/gate.h"
 
+#include "base/base.h"
 #include "diff/baseline.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* Whether `to` is more than `limit` percent of `whole` above `from`. */
 static bool is_above(uint64_t from, uint64_t to, double limit, uint64_t whole)

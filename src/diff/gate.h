@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The gate: whether a run is within limits of its baseline, and what the difference comes from.
- */
+/* The gate: whether a run is within limits of its baseline, and what the difference comes from. */
 #ifndef HP_DIFF_GATE_H
 #define HP_DIFF_GATE_H
 
@@ -40,8 +38,6 @@ enum hp_err hp_gate_make(const struct hp_diff *diff, const struct hp_gate_limits
 
 /* Whether a total rose by more than its limit. */
 bool hp_gate_exceeds(const struct hp_gate *gate, enum hp_total total);
-
-/* --- Printing --------------------------------------------------------------------------------- */
 
 struct hp_gate_print {
     const char *name;     /* of the benchmark */

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "diff/gate.h"
 
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "diff/baseline.h"
 #include "report/print.h"
 #include "text/number.h"
 #include "text/table.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #define SHOWN      10 /* functions that a person is told of */
 #define NAME_WIDTH 120

@@ -8,12 +8,8 @@
  */
 #include "diff/diff.h"
 
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "report/tables.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* --- Keys ------------------------------------------------------------------------------------- */
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include "base/base.h"
 #include "diff/digest.h"
 #include "report/tables.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define HEX "0123456789abcdefABCDEF"
 

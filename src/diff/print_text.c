@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "diff/diff.h"
 
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "hotpath/cycles.h"
 #include "report/print.h"
 #include "text/number.h"
 #include "text/table.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define LINES_OF      5  /* lines of each of as many functions */
 #define ROWS_OF       10 /* loops, paths */

@@ -93,8 +93,6 @@ enum hp_err hp_stream_profiler_new(const struct hp_export_format *format,
                                    const struct hp_stream_setup *setup,
                                    struct hp_profiler **profiler);
 
-/* --- For formats ------------------------------------------------------------------------------ */
-
 /* The module a request is about, as the profile's index: the one whose path, or whose name without
  * directories, is `name`; NULL: that of the program that was started. HP_ERR_INVALID: there is
  * none, or several; the text says which there are. */

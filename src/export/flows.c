@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "export/flows.h"
 
-#include "base/bisect.h"
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "report/tables.h"
 #include "text/number.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- From the exact counts -------------------------------------------------------------------- */
 

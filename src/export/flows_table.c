@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Counts from the paths of a hot path table. */
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "export/flows.h"
 #include "hotpath/path.h"
 #include "report/items.h"
 #include "report/tables.h"
 #include "text/number.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- Paths ------------------------------------------------------------------------------------ */
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "export/export.h"
 #include "text/strbuf.h"
-
-#include <string.h>
 
 /* Every format, in the order of the help; each is a file here with its hp_format_NAME. */
 #define FORMATS(F)                                                                                 \

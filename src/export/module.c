@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "export/export.h"
 #include "report/tables.h"
 #include "text/strbuf.h"
 
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define MAX_INTERPRETERS 4 /* of scripts that are interpreters of scripts */
@@ -29,8 +26,6 @@ static enum hp_err by_name(const struct hp_profile *p, const char *name, uint32_
     }
     return HP_OK;
 }
-
-/* --- The program that was started ------------------------------------------------------------- */
 
 /* The file that a command of this name runs: in a directory of PATH, or where it says. */
 static bool find_program(const struct hp_profile *p, const char *name, char real[PATH_MAX])

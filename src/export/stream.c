@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "export/export.h"
 
+#include "base/base.h"
+
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct stream {
     struct hp_profiler base; /* first */

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "report/cells.h"
 
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "text/number.h"
 
 #include <ctype.h>
 #include <math.h>
-#include <string.h>
 
 #define SOURCE_COLUMNS 100 /* of a source line, even where the width is not limited */
 

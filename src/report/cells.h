@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What the cells of text tables are filled with.
- */
+/* What the cells of text tables are filled with. */
 #ifndef HP_REPORT_CELLS_H
 #define HP_REPORT_CELLS_H
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "report/text.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 /* What is compared, and how to print it. */
 struct printer {

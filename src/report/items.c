@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "report/items.h"
-
-#include "base/bisect.h"
-
-#include <string.h>
+#include "base/base.h"
 
 static uint32_t owner_of(const char *item)
 {

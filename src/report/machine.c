@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include "base/base.h"
 #include "report/fields.h"
 #include "report/text.h"
-
-#include <string.h>
 
 static const struct hp_pstat *stat_of(const struct hp_field_input *in)
 {

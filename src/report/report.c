@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "report/report.h"
 
+#include "base/base.h"
 #include "report/print.h"
 #include "report/view.h"
 
 #include <errno.h>
-#include <string.h>
 
 const struct hp_name hp_report_units[] = {
     [HP_REPORT_BY_RUN] = {"run", NULL},

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "report/items.h"
 #include "report/tables.h"
 #include "text/number.h"
-
-#include <string.h>
 
 /* --- Counters: where the values of a view come from ------------------------------------------- */
 

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * A report for scripts: JSON and CSV, which print the same fields of the same rows.
- */
-#include "base/cleanup.h"
+/* A report for scripts: JSON and CSV, which print the same fields of the same rows. */
+#include "base/base.h"
 #include "report/fields.h"
 #include "report/print.h"
 #include "text/number.h"
 #include "text/utf8.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 struct printer {
     struct hp_json json;

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "report/sources.h"
 
-#include "base/grow.h"
+#include "base/base.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

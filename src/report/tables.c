@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "report/tables.h"
 
-#include "base/bisect.h"
-#include "base/cleanup.h"
-#include "base/compare.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "text/number.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 const char *hp_base_name(const char *path)
 {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "report/text.h"
 
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "report/fields.h"
 #include "text/utf8.h"
-
-#include <string.h>
 
 #define WRAP_COLUMNS 100 /* of a sentence where the width is not limited */
 

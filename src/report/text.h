@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Views for people: what printing them needs and has in common.
- */
+/* Views for people: what printing them needs and has in common. */
 #ifndef HP_REPORT_TEXT_H
 #define HP_REPORT_TEXT_H
 

@@ -4,13 +4,11 @@
  * from the start of their module. In the table modules lie one behind the other.
  */
 
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "export/export.h"
 #include "report/tables.h"
 
 #include <endian.h>
-#include <inttypes.h>
-#include <string.h>
 
 #define PAGE        4096u
 #define FIRST       0x400000u /* where the first module lies */

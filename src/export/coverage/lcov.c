@@ -6,7 +6,7 @@
  * compiler moved among that of other lines: no statement begins there.
  */
 
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "base/map64.h"
 #include "export/coverage/lcov_lines.h"
 #include "export/export.h"

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "export/coverage/lcov_lines.h"
 
-#include "base/compare.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "text/number.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 void hp_lcov_add(struct hp_lcov_rows *all, const struct hp_lcov_row *row)
 {
@@ -19,8 +14,6 @@ void hp_lcov_add(struct hp_lcov_rows *all, const struct hp_lcov_row *row)
     else
         all->failed = true;
 }
-
-/* --- Joining ---------------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -62,8 +55,6 @@ static void join(struct hp_lcov_rows *all)
     }
     all->n = kept;
 }
-
-/* --- Writing ---------------------------------------------------------------------------------- */
 
 static void put_functions(const struct hp_lcov_row *rows, size_t n, FILE *out)
 {

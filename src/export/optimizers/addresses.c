@@ -3,11 +3,9 @@
  * Formats that are addresses with counts. Addresses are link-time ones in hexadecimal; 0 is outside
  * of the file.
  */
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "export/optimizers/bolt.h"
 #include "text/number.h"
-
-#include <inttypes.h>
 
 struct writer {
     const struct hp_flows *flows;

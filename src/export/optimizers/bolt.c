@@ -9,14 +9,8 @@
  * outside of the file is "0 [unknown] 0".
  */
 #include "export/optimizers/bolt.h"
-#include "base/cleanup.h"
-#include "base/compare.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "text/number.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* In place of an offset: what is outside of the file, or cannot be named. */
 #define OUTSIDE UINT64_MAX

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "base/bisect.h"
-#include "base/cleanup.h"
-#include "base/compare.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "export/optimizers/bolt.h"
 #include "symbols/module_code.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 /* A symbol in memory, as far as it matters. */

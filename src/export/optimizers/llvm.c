@@ -4,15 +4,12 @@
  * llvm-profgen have it. Lines of executed functions that did not run are there, with 0: else the
  * compiler has to guess.
  */
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "export/flows.h"
 #include "export/optimizers/llvm_tree.h"
 #include "report/tables.h"
 #include "symbols/symbols.h"
 #include "text/number.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 struct writer {
     struct hp_flows flows;

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "export/optimizers/llvm_tree.h"
 
-#include "base/bisect.h"
-#include "base/cleanup.h"
-#include "base/compare.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "text/number.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- Building --------------------------------------------------------------------------------- */
 

@@ -4,13 +4,10 @@
  * happens to an instruction after its fetch waits in a heap, by cycle, until an instruction is
  * fetched later than that: nothing earlier can come any more.
  */
-#include "base/compare.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "export/pipeline/log.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdlib.h>
 
 /* A line of the log, of the instruction `id`. */
 struct happening {

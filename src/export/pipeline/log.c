@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "export/pipeline/log.h"
 
-#include "base/grow.h"
+#include "base/base.h"
 #include "report/tables.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* What is known of a static instruction; times are cycles. */
 struct hp_log_place {

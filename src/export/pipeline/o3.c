@@ -4,9 +4,8 @@
  * of the file is that of fetch. Tick 0 means that it never got there, so the first cycle is tick
  * 1000.
  */
+#include "base/base.h"
 #include "export/pipeline/log.h"
-
-#include <inttypes.h>
 
 #define TICKS 1000 /* a cycle */
 

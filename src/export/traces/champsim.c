@@ -4,13 +4,10 @@
  * the registers that an instruction reads and writes, of which three are special. So a branch gets
  * those registers that make ChampSim take it for what it is.
  */
-#include "base/grow.h"
+#include "base/base.h"
 #include "export/export.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct record {
     uint64_t ip;

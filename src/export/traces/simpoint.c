@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "base/cleanup.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "export/export.h"
 #include "text/strbuf.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define DEFAULT_INTERVAL 100000000 /* instructions */
 
@@ -41,8 +37,6 @@ static enum hp_err open_vectors(void *state)
         *interval = DEFAULT_INTERVAL;
     return HP_OK;
 }
-
-/* --- Vectors ---------------------------------------------------------------------------------- */
 
 static enum hp_err end_interval(struct simpoint *s)
 {

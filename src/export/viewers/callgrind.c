@@ -4,15 +4,12 @@
  * addresses alike.
  */
 
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "base/map64.h"
 #include "export/viewers/callgrind_rows.h"
 #include "export/viewers/views.h"
 #include "hotpath/cycles.h"
 #include "text/number.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 #define FORMAT       "callgrind"
 #define UNKNOWN_NAME "???" /* what both readers take for no name */

@@ -6,18 +6,12 @@
  */
 #include "export/viewers/callgrind_rows.h"
 
-#include "base/bisect.h"
-#include "base/cleanup.h"
-#include "base/compare.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "export/viewers/views.h"
 #include "hotpath/cycles.h"
 #include "report/items.h"
 #include "symbols/module_code.h"
 #include "text/number.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define MOST_INSTRUCTIONS (4u << 20)  /* decoded in all: no program executes more different ones */
 #define BLOCK_BYTES       (64u << 10) /* a block has at most 4096 instructions */

@@ -5,8 +5,7 @@
  * windows are far from each other in time, so nothing is thinned out.
  */
 
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "base/map64.h"
 #include "base/strings.h"
 #include "export/export.h"
@@ -14,9 +13,6 @@
 #include "report/items.h"
 #include "text/json.h"
 #include "text/number.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 #define LABEL_COLUMNS 80 /* of a hot spot's name; all its functions are in the arguments */
 #define LABEL_NAMES   3

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "base/strings.h"
 #include "export/viewers/views.h"
 #include "report/items.h"
 #include "text/number.h"
-
-#include <inttypes.h>
 
 /* Clean names by function, the unknown one last. */
 static enum hp_err make_names(const struct hp_tables *tables, struct hp_strings *texts,

@@ -5,14 +5,12 @@
  * strings last.
  */
 
-#include "base/cleanup.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "base/map64.h"
 #include "base/strings.h"
 #include "export/viewers/views.h"
 #include "text/number.h"
 
-#include <inttypes.h>
 #include <zlib.h>
 
 /* Field numbers of profile.proto, but for those that put_numbers() counts through. */

@@ -5,14 +5,10 @@
  * number of contexts, not with their depth.
  */
 
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "export/viewers/views.h"
 #include "text/json.h"
 #include "text/number.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 #define NONE HP_PROFILE_NONE
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "export/viewers/views.h"
-
-#include <string.h>
+#include "base/base.h"
 
 #define UNKNOWN "[unknown]"
 
@@ -39,8 +38,6 @@ void hp_views_command(const struct hp_profile *profile, struct hp_strbuf *text)
         hp_strbuf_clean(text, *word);
     }
 }
-
-/* --- Contexts --------------------------------------------------------------------------------- */
 
 enum hp_err hp_stacks_init(struct hp_tables *tables, const struct hp_profile *profile,
                            const struct hp_export_request *request, const char *format)

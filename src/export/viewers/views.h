@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What the formats for viewers share. They are about the whole program, and exact.
- */
+/* What the formats for viewers share. They are about the whole program, and exact. */
 #ifndef HP_EXPORT_VIEWS_H
 #define HP_EXPORT_VIEWS_H
 
@@ -21,8 +19,6 @@ void hp_views_clean(struct hp_strbuf *text, const char *name, char separator);
 
 /* Appends the command of the run, its words separated by spaces, clean. */
 void hp_views_command(const struct hp_profile *profile, struct hp_strbuf *text);
-
-/* --- Of formats that are made of calling contexts --------------------------------------------- */
 
 /* Makes the tables (hp_tables_fini()). HP_ERR_INVALID: the profile has no contexts, or none that a
  * run can have; or something is asked for that cannot be told by context. */

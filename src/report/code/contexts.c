@@ -4,11 +4,9 @@
  * before their children, also where only the first rows are kept. For people the heavy part of the
  * tree, each context indented below the one it was called from.
  */
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "report/fields.h"
 #include "report/text.h"
-
-#include <string.h>
 
 #define LEAST       0.01 /* share of a context that is shown, unless somebody says how many are */
 #define DEPTH_SHOWN 30   /* deeper ones are not indented further, but numbered */
@@ -25,8 +23,6 @@ static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables, bool per
     return HP_OK;
 }
 
-/* --- For scripts ------------------------------------------------------------------------------ */
-
 static const struct hp_field fields[] = {
     {"id", "its number in this profile", .from = HP_FROM_ITEM},
     {"parent", "`id` of the context it was called from; null: a thread or a signal handler began",
@@ -38,8 +34,6 @@ static const struct hp_field fields[] = {
     {"calls", "times it was entered", HP_VALUE(2)},
     {"share", "of `inclusive` in all instructions", HP_SHARE(0)},
     {0}};
-
-/* --- For people: as a tree -------------------------------------------------------------------- */
 
 /* A row in the tree; 0 stands above all. */
 struct node {

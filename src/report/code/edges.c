@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "report/fields.h"
 #include "report/text.h"
 
@@ -10,8 +10,6 @@ static const struct hp_field fields[] = {
     {"taken", "false: it fell through", HP_COLUMN, .as = HP_AS_FLAG},
     {"count", "executions", HP_COUNTED(0)},
     {0}};
-
-/* --- For people ------------------------------------------------------------------------------- */
 
 /* Sets how often a branch is taken, below 0 where there is no choice, for the `n` edges of it. */
 static void find_taken(const struct hp_pedge *edges, size_t n, const uint64_t *counts,

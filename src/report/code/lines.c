@@ -11,15 +11,11 @@
  * the largest of the counts would be too small. So the counts of the ranges that cover an address
  * are added, and the largest such sum is taken: a sweep over their starts and ends.
  */
-#include "base/cleanup.h"
-#include "base/compare.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "base/map64.h"
 #include "report/fields.h"
 #include "report/items.h"
 #include "report/text.h"
-
-#include <string.h>
 
 /* One range, executed `count` times (by one thread, or by all together). */
 struct span {

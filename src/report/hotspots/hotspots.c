@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "report/hotspots/hotspots.h"
 
-#include "base/bisect.h"
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "report/items.h"
 #include "text/number.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- Functions -------------------------------------------------------------------------------- */
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "report/hotspots/hotspots.h"
 
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "report/fields.h"
 #include "report/items.h"
 #include "report/text.h"
-
-#include <string.h>
 
 #define FUNCTIONS_SHOWN 5
 #define LINE_COLUMNS    100 /* of the time line where the width is not limited */

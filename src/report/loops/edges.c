@@ -3,10 +3,7 @@
  * Which edges of the profile are back edges of which loop: those to its header from a block of it,
  * or of one nested in it.
  */
-#include "base/bisect.h"
-#include "base/cleanup.h"
-#include "base/compare.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "report/items.h"
 #include "report/loops/loops.h"
 #include "report/tables.h"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/loops/loops.h"
 
-#include "base/bisect.h"
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "report/cells.h"
 #include "report/items.h"
 #include "report/tables.h"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "report/fields.h"
 #include "report/text.h"
-
-#include <string.h>
 
 /* What the exact loop did; NULL where it is not known. */
 static const void *exact_of(const struct hp_field_input *in)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/loops/partition.h"
 
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "report/fields.h"
 #include "report/text.h"
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "report/fields.h"
 #include "report/text.h"
-
-#include <stdlib.h>
 
 #define VALUES_SHOWN 3
 #define DEPTH_SHOWN  12 /* deeper ones are not indented further */

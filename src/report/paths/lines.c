@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "report/paths/lines.h"
 
-#include "base/bisect.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "report/cells.h"
 #include "report/items.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* Of a block's line ranges, and of the lines in them: more are not looked at. A profile may be made
  * to have millions in every step. */

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "base/compare.h"
+#include "base/base.h"
 #include "report/fields.h"
 #include "report/text.h"
-
-#include <string.h>
 
 static const struct hp_field fields[] = {
     {"scheme", "its name, with its delay", HP_COLUMN},

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "report/fields.h"
 #include "report/items.h"
 #include "report/paths/lines.h"
 #include "report/text.h"
-
-#include <string.h>
 
 #define SO_FAR     4 /* the value that is the weight of a path and those above it */
 #define INDENT     10
