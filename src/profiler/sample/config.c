@@ -23,7 +23,7 @@ static const struct hp_preset presets[] = {
     {"profileme", &usual, "ProfileMe: registers that follow an instruction through the pipe", NULL},
 };
 
-/* What it means is said when the window is known: see hp_sample_config_parse(). */
+/* Applied when the window is known: see hp_sample_config_parse(). */
 static enum hp_err read_pairs(const struct hp_setting *setting, const char *text, void *config)
 {
     (void)setting, (void)text, (void)config;
@@ -37,7 +37,7 @@ static void write_pairs(const struct hp_setting *setting, const void *config, ch
     snprintf(text, size, "%d", pairs);
 }
 
-/* That of the machine is written as "pairs". */
+/* The machine's own window is written as "pairs". */
 static void write_window(const struct hp_setting *setting, const void *config, char *text,
                          size_t size)
 {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * Estimates from samples, with intervals of 95 % (ProfileMe, 5.1 and 5.2.3).
+ * Estimates from samples, with 95 % intervals (ProfileMe, 5.1 and 5.2.3).
  *
- * The number of samples with a property is Poisson distributed, nearly: they are rare and far
- * apart. What is between two bounds with a confidence is the mean of that distribution; the exact
- * bounds (Garwood, 1936) are quantiles of the gamma distribution, for which Byar's approximation
- * (that of Wilson and Hilferty) is good from a count of 1 on (to 0.5 %, or 0.02 of a count). A sum
- * of quantities, one a sample, is bounded in the same way: by those of the count that has the same
- * relative error, sum^2 / squares, which need not be whole (Fay and Feuer, 1997).
+ * The number of samples with a property is nearly Poisson distributed: they are rare and far apart.
+ * The interval bounds the mean of that distribution. The exact bounds (Garwood, 1936) are quantiles
+ * of the gamma distribution, for which Byar's approximation (that of Wilson and Hilferty) is good
+ * from a count of 1 on (to 0.5 %, or 0.02 of a count). A sum of quantities, one per sample, is
+ * bounded in the same way: by the bounds of the count with the same relative error, sum^2 /
+ * squares, which need not be an integer (Fay and Feuer, 1997).
  */
 #include "hotpath/sample.h"
 
 #include <math.h>
 
-#define Z        1.959963984540054  /* 97.5 % of a normal distribution are below it */
-#define ZERO_TOP 3.6888794541139363 /* -ln 0.025: the upper bound when nothing was seen */
+#define Z        1.959963984540054  /* 97.5 % quantile of the normal distribution */
+#define ZERO_TOP 3.6888794541139363 /* -ln 0.025: the upper bound for a count of 0 */
 
-/* What the cubic root of a gamma distribution with this shape is, z standard deviations from its
- * mean. */
+/* The quantile of a gamma distribution of this shape, z standard deviations from the mean of its
+ * cubic root. */
 static double byar(double shape, double z)
 {
     double root = 1 - 1 / (9 * shape) + z / (3 * sqrt(shape));
@@ -44,7 +44,7 @@ struct hp_estimate hp_estimate_total(double sum, double squares, double distance
 {
     if (!(sum > 0) || !(squares > 0))
         return hp_estimate_count(0, distance, scale);
-    double count = sum * sum / squares;             /* as many samples ... */
+    double count = sum * sum / squares;             /* so many samples ... */
     double unit = squares / sum * distance * scale; /* ... of so much each */
     return (struct hp_estimate){sum * distance * scale, count_low(count) * unit,
                                 count_high(count) * unit};
@@ -64,13 +64,13 @@ struct hp_estimate hp_estimate_share(uint64_t k, uint64_t n)
 }
 
 /*
- * A pair in which the instruction is, l cycles in progress and u = 1 when the overlap is useful,
- * adds x = l C S / 2 - u W S; what all add up to has the variance of the sum of x^2. Of l and u
- * only the sums are known, and the squares of few samples would not say much either: latencies are
- * mostly short and rarely very long. So l is taken to spread more than an exponential distribution
- * (squares: 3 L^2 / n instead of 2), u not to depend on it, and one overlap is added, as in Byar's
- * upper bound. On timings of real programs this holds the truth in 84 to 100 %, the squares of the
- * samples themselves in 60 to 95 % (docs/instructions.md).
+ * A pair that contains the instruction, l cycles in progress and with u = 1 when the overlap is
+ * useful, adds x = l C S / 2 - u W S; the total has the variance of the sum of x^2. Only the sums
+ * of l and u are known, and the squares of few samples would not tell much either: latencies are
+ * mostly short and rarely very long. So l is assumed to spread more than an exponential
+ * distribution (squares: 3 L^2 / n instead of 2), u to be independent of it, and one overlap is
+ * added, as in Byar's upper bound. On timings of real programs this interval contains the truth in
+ * 84 to 100 %, one from the squares of the samples in 60 to 95 % (docs/instructions.md).
  */
 #define SPREAD 3
 
@@ -91,8 +91,8 @@ struct hp_estimate hp_estimate_wasted(uint64_t progress, uint64_t useful, uint64
     return (struct hp_estimate){value, value - half, value + half};
 }
 
-/* Of the 2 W instructions around it, as many retire near it as do so in pairs: half of its pairs
- * look at the W before, half at those behind. */
+/* The share of the 2 W instructions around it that retire near it equals the share of its pairs
+ * that do: half of its pairs sample the W before it, half the W after it. */
 struct hp_estimate hp_estimate_ipc(uint64_t near, uint64_t retired, uint64_t window,
                                    uint64_t cycles)
 {

@@ -11,9 +11,9 @@ static uint64_t address_of(const void *program, uint32_t insn)
 }
 
 /*
- * In flight is what is in the fetch queue and the reorder buffer. What can retire within `near`
- * cycles on one side of an instruction was fetched within as many times the width, more or less.
- * Slots pass also when nothing is fetched: up to a whole access to memory before the next one.
+ * The fetch queue and the reorder buffer are in flight. What can retire within `near` cycles on one
+ * side of an instruction was fetched within about as many times the width. Slots also pass when
+ * nothing is fetched: up to a whole memory access before the next one.
  */
 struct hp_sample_machine hp_sample_machine_of(const struct hp_sample_config *config,
                                               const struct hp_program *program)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* How two instructions in flight overlap (ProfileMe, 5.2), and sums of that. */
+/* How two instructions in flight overlap (ProfileMe, 5.2), and sums of such measures. */
 #include "hotpath/sample.h"
 
 #include "base/grow.h"
@@ -27,8 +27,8 @@ static bool is_issued(const struct hp_sample *sample)
     return !sample->empty && sample->timing.issued != HP_NEVER;
 }
 
-/* Where it stops executing: with what was issued of an aborted one the units go on, but nobody
- * waits for that. */
+/* Where it stops executing: the units finish what was issued of an aborted one, but nothing waits
+ * for that. */
 static int64_t execution_end(const struct hp_sample *sample)
 {
     return (int64_t)hp_sample_progress(sample);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * ProfileMe as a profiler: a sampler for each thread, and beside it the software that reads its
- * buffer: a tally of the samples of each instruction, and of pairs what the paper's metrics need,
+ * ProfileMe as a profiler: a sampler for each thread, and the software that reads its buffer. It
+ * keeps a tally of the samples of each instruction, and of pairs what the paper's metrics need,
  * aggregated as they come (5.2.3).
  */
 #include "profiler/sample/profiler.h"
@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-/* Of a static instruction. */
+/* The counts of a static instruction. */
 struct row {
     uint32_t insn;
     struct hp_insn_tally tally;
@@ -52,7 +52,7 @@ static enum hp_err row_of(struct sample_profiler *p, uint32_t insn, struct row *
     return HP_OK;
 }
 
-/* One sample, and the other of its pair, fetched `later` cycles after it; NULL: it is alone. */
+/* One sample, and the other one of its pair, fetched `later` cycles after it; NULL: single. */
 static enum hp_err add_sample(struct sample_profiler *p, const struct hp_sample *it,
                               const struct hp_sample *other, int64_t later)
 {
@@ -98,7 +98,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     return HP_OK;
 }
 
-/* What was executed tells which ways there are to an instruction; what became of it comes later. */
+/* The executed blocks show which ways lead to an instruction; its timing comes later. */
 static void take_batch(void *state, const struct hp_batch *batch)
 {
     struct sample_profiler *p = ((struct hp_sampler *)state)->context;
@@ -162,7 +162,7 @@ static enum hp_err add_sampler(const struct sample_profiler *p, const char *name
     return HP_OK;
 }
 
-/* What one sample stands for: of a pair, half of what both do. */
+/* What one sample represents: in a pair, half of what both do. */
 static double single_interval(const struct sample_profiler *p)
 {
     double interval = (double)p->config.interval * (double)p->scale / 1000;
@@ -216,7 +216,7 @@ static const struct hp_profiler_ops ops = {
 enum hp_err hp_sample_profiler_new(const struct hp_sample_config *config,
                                    struct hp_program *program, struct hp_profiler **profiler)
 {
-    struct hp_sampler *probe; /* so that what is wrong is said before anything runs */
+    struct hp_sampler *probe; /* so that errors are reported before anything runs */
     const struct hp_thread nobody = {0};
     HP_TRY(hp_sampler_new(config, program, &nobody, take_samples, NULL, &probe));
     hp_sampler_free(probe);

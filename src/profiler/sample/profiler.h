@@ -12,8 +12,8 @@
 enum hp_err hp_sample_profiler_new(const struct hp_sample_config *config,
                                    struct hp_program *program, struct hp_profiler **profiler);
 
-/* What estimates are to be multiplied by because only windows of the run were observed, in
- * thousandths; 1000 unless this is called before finish(). */
+/* The factor for estimates when only windows of the run were observed, in thousandths; 1000 unless
+ * this is called before finish(). */
 void hp_sample_profiler_set_scale(struct hp_profiler *profiler, uint64_t thousandths);
 
 #endif

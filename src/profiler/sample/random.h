@@ -20,7 +20,7 @@ static inline uint64_t hp_random_mix(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Streams of different (seed, thread) have nothing to do with each other. */
+/* Streams of different (seed, thread) are independent. */
 static inline struct hp_random hp_random_seed(uint64_t seed, uint64_t thread)
 {
     struct hp_random random;

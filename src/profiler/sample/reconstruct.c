@@ -151,7 +151,7 @@ enum hp_err hp_reconstruct_ask(struct hp_reconstruct *r, const struct hp_reconst
 
 /* --- What really happened --------------------------------------------------------------------- */
 
-/* Backwards along a run. */
+/* Follows a run backwards. */
 struct follower {
     const struct hp_place_graph *graph;
     bool across;
@@ -167,7 +167,7 @@ static bool step_back(struct follower *f, uint32_t from)
 {
     const struct hp_arrow *arrow = hp_place_arrow(f->graph, from, f->place);
     bool enters = arrow && (arrow->kind == HP_ARROW_CALL || arrow->kind == HP_ARROW_TAIL);
-    if (!arrow) /* left out, as its code was changed */
+    if (!arrow) /* left out because its code changed */
         return false;
     if (enters && f->depth == 0 && !f->across) {
         while (f->answer->known < f->bits) {
@@ -194,8 +194,7 @@ static bool step_back(struct follower *f, uint32_t from)
     return f->answer->known < f->bits;
 }
 
-/* The place of a block that has its instruction `insn` in it, and the place before in the block
- * (HP_NO_ID: none). */
+/* The place of a block that contains its instruction `insn`; HP_NO_ID: none. */
 static uint32_t place_within(const struct hp_place_graph *g, uint32_t block, uint32_t insn)
 {
     uint32_t p = hp_place_of_block(g, block);
@@ -208,8 +207,8 @@ static uint32_t place_within(const struct hp_place_graph *g, uint32_t block, uin
     return p;
 }
 
-/* Back through the places of a block up to `place`, which is one of them. Blocks are cut into few;
- * so from the front for each. */
+/* Walks back through the places of a block from `place`, which is one of them. Blocks have few
+ * places, so each step searches from the front. */
 static bool through_block(struct follower *f, uint32_t block, uint32_t place)
 {
     uint32_t first = hp_place_of_block(f->graph, block);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The likeliest way back that agrees with the history; and whether it is the only one. How likely a
- * step is, is how often it was taken of all times that control came to its place; that of a way is
- * the product. Ways are prolonged in the order of their likelihood (Dijkstra's algorithm, with
- * logarithms as lengths), so the first one that is long enough is the likeliest. Of a place with
- * thousands of callers only the next best is looked at, at a time: arrows are in order of their
- * counts.
+ * The likeliest way back that agrees with the history, and whether it is the only one. The
+ * likelihood of a step is how often it was taken out of all arrivals at its place; that of a way is
+ * the product. Ways are extended in order of their likelihood (Dijkstra's algorithm, with
+ * logarithms as lengths), so the first one that is long enough is the likeliest. At a place with
+ * thousands of callers only the next best is tried at a time: arrows are in order of their counts.
  *
- * To know whether there are several, every state may be come to by two ways, the two likeliest;
- * when there are two that are long enough that is all one wants to know. So where thousands of ways
- * agree it is over soon, and where one does there is little to be tried.
+ * To find out whether there are several, every state may be reached by two ways, the two likeliest;
+ * two ways that are long enough are a complete answer. So if thousands of ways agree the search
+ * ends soon, and if only one does there is little to try.
  */
 #include "base/grow.h"
 #include "profiler/sample/reconstruct_impl.h"
@@ -22,7 +21,7 @@
 
 /* --- The heap --------------------------------------------------------------------------------- */
 
-/* In case of doubt the one that was found first: results do not depend on anything else. */
+/* Ties go to the one found first, so that results are deterministic. */
 static bool before(const struct hp_walk_choice *a, const struct hp_walk_choice *b)
 {
     if (a->cost < b->cost || a->cost > b->cost)
@@ -59,7 +58,7 @@ static struct hp_walk_choice take(struct hp_backward_walk *walk)
 
 /* --- Choices ---------------------------------------------------------------------------------- */
 
-/* What was never taken is half as likely as what was once. */
+/* A step never taken is half as likely as one taken once. */
 static double unlikely(uint64_t part, uint64_t whole)
 {
     return log((whole ? (double)whole : 1) / (part ? (double)part : 0.5));
@@ -74,7 +73,7 @@ static bool allowed(const struct hp_backward_walk *walk, const struct hp_walk_st
     return arrow->kind != HP_ARROW_TAIL || state->stack != HP_WALK_EMPTY || q->across;
 }
 
-/* The best of a list of arrows, from `arrow` on. */
+/* Offers the best of a list of arrows, from `arrow` on. */
 static enum hp_err offer_next(struct hp_backward_walk *walk, uint32_t id, size_t arrow, size_t end)
 {
     const struct hp_walk_state *state = &walk->states[id];
@@ -88,8 +87,8 @@ static enum hp_err offer_next(struct hp_backward_walk *walk, uint32_t id, size_t
     return put(walk, &(struct hp_walk_choice){.cost = cost, .state = id, .arrow = arrow});
 }
 
-/* The call that has to be met: that it was from there is known, so only how often the place was
- * called at all counts. */
+/* Offers the call that must be met. Its site is known, so only how often the place was called at
+ * all counts. */
 static enum hp_err offer_call(struct hp_backward_walk *walk, uint32_t id)
 {
     const struct hp_walk_state *state = &walk->states[id];
@@ -116,7 +115,7 @@ static enum hp_err offer_beginning(struct hp_backward_walk *walk, uint32_t id)
     return put(walk, &choice);
 }
 
-/* All that may come before a state. */
+/* Offers everything that may come before a state. */
 static enum hp_err offer(struct hp_backward_walk *walk, uint32_t id)
 {
     const struct hp_walk_state *state = &walk->states[id];
@@ -131,7 +130,7 @@ static enum hp_err offer(struct hp_backward_walk *walk, uint32_t id)
 
 /* --- The walk --------------------------------------------------------------------------------- */
 
-/* A segment of a length is found. */
+/* A segment of this length was found. */
 static void answer_with(struct hp_backward_walk *walk, uint32_t bits, uint32_t end, uint64_t path)
 {
     if (walk->answer->paths[bits] == walk->ways)
@@ -143,7 +142,7 @@ static void answer_with(struct hp_backward_walk *walk, uint32_t bits, uint32_t e
         walk->end = end;
 }
 
-/* A new state like that, if there are not as many as wanted; HP_NO_ID: there are. */
+/* A new state like this one, unless there are as many as wanted; HP_NO_ID: there are. */
 static uint32_t find_way(struct hp_backward_walk *walk, struct hp_walk_state *like)
 {
     for (like->way = 0; like->way < walk->ways; like->way++) {
@@ -195,8 +194,8 @@ static enum hp_err choose(struct hp_backward_walk *walk, const struct hp_walk_ch
     return go(walk, choice);
 }
 
-/* Advances `*low`: lengths up to there are answered, as there are as many segments as wanted, or as
- * nothing shorter is left to be prolonged. */
+/* Advances `*low`: shorter lengths are answered, because there are as many segments as wanted, or
+ * because nothing shorter is left to extend. */
 static void advance(const struct hp_backward_walk *walk, uint32_t *low)
 {
     uint32_t left = 0;
@@ -209,7 +208,7 @@ static void advance(const struct hp_backward_walk *walk, uint32_t *low)
     }
 }
 
-/* Choices at `high` branches and more are of no use any more: all longer segments were found. */
+/* Choices at `high` branches and more are useless now: all longer segments were found. */
 static enum hp_err walk_on(struct hp_backward_walk *walk, uint32_t *low)
 {
     uint32_t high = walk->query->bits;
@@ -226,7 +225,7 @@ static enum hp_err walk_on(struct hp_backward_walk *walk, uint32_t *low)
         while (high && walk->answer->paths[high] == walk->ways)
             high--;
     }
-    *low = walk->query->bits; /* all was found, or there is no more */
+    *low = walk->query->bits; /* everything was found, or there is no more */
     return HP_OK;
 }
 

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where routines are left: so that a call may be returned to from all exits of what it calls, also
- * from those that never returned to this very call.
+ * Where routines are left, so that every exit of a callee may return to a call, also those that
+ * never returned to this call.
  */
 #include "profiler/sample/reconstruct_impl.h"
 
 #include <stdlib.h>
 
-/* Where control can go from a place, without going into what is called; and where it returned from.
- */
+/* Where control can go from a place without entering callees, and where it returned from. */
 struct forward {
     struct hp_place_graph *graph;
     size_t *first; /* by place */
     uint32_t *to;  /* PLAIN and TAIL */
     size_t *returns_first;
     uint32_t *returns; /* RETURN: from */
-    uint32_t *mark;    /* the routine for which a place was met last, + 1 */
-    uint32_t *seen;    /* ... for which it was seen to return, + 1 */
+    uint32_t *mark;    /* the last routine for which a place was reached, + 1 */
+    uint32_t *seen;    /* the last one for which it was observed to return, + 1 */
     uint32_t *todo;
     uint32_t *exits; /* of one routine */
     uint32_t n_exits;
@@ -27,8 +26,8 @@ static bool is_inner(const struct hp_arrow *arrow)
     return arrow->kind == HP_ARROW_PLAIN || arrow->kind == HP_ARROW_TAIL;
 }
 
-/* Counting sort: sizes first, two places further, then each list's start moves on to be the next
- * one's. */
+/* Counting sort: the sizes are stored two entries further, then each list's start advances to
+ * become the next one's. */
 static void group(struct forward *f)
 {
     const struct hp_place_graph *g = f->graph;
@@ -89,8 +88,8 @@ static void meet(struct forward *f, uint32_t place, uint32_t routine, uint32_t *
     f->todo[(*n)++] = place;
 }
 
-/* The returns that can be reached from where a routine begins: of what it jumps to at its end, too.
- */
+/* The returns that can be reached from the entry of a routine, including those of its tail
+ * calls. */
 static void find_exits(struct forward *f, uint32_t routine)
 {
     const struct hp_place_graph *g = f->graph;
@@ -109,7 +108,7 @@ static void find_exits(struct forward *f, uint32_t routine)
     }
 }
 
-/* Marks the returns that were seen from what calls[0] to calls[n - 1] call: the same routine. */
+/* Marks the returns observed from the routine that calls[0] to calls[n - 1] call. */
 static void mark_returns(struct forward *f, const struct hp_arrow *calls, size_t n)
 {
     const struct hp_place_graph *g = f->graph;
@@ -122,9 +121,9 @@ static void mark_returns(struct forward *f, const struct hp_arrow *calls, size_t
     }
 }
 
-/* Whoever calls a routine may be returned to from all its exits: the returns that can be reached in
- * it, and were seen behind a call of it. (Reached alone would not do: through the dynamic linker,
- * which jumps to whatever is called for the first time, everything is.) */
+/* Any call of a routine may be returned to from all its exits: the returns that can be reached in
+ * it and were observed after a call of it. (Reachability is not enough: the dynamic linker jumps to
+ * whatever is called for the first time, so everything is reachable through it.) */
 static enum hp_err add_routine(struct forward *f, const struct hp_arrow *calls, size_t n)
 {
     struct hp_place_graph *g = f->graph;

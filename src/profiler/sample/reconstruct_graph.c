@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The graph of a whole program, backwards. Like that of a function (cfg.h), but calls lead to
- * callees and returns from them, so that they can be walked through.
+ * The graph of a whole program, backwards. It is like that of a function (cfg.h), but calls lead to
+ * callees and returns come from them, so that they can be walked through.
  */
 #include "base/bisect.h"
 #include "base/grow.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* While it is made. */
+/* While it is built. */
 struct build {
     struct hp_place_graph *graph;
     struct hp_code *code;
@@ -21,7 +21,7 @@ struct build {
 
 /* --- Places ----------------------------------------------------------------------------------- */
 
-/* Two blocks may start at the same address when one of them was cut short. Otherwise the code was
+/* Two blocks may start at the same address when one of them was cut short. Otherwise the code
  * changed: the first one stays. */
 static enum hp_err add_start(struct build *b, uint32_t id)
 {
@@ -37,7 +37,8 @@ static enum hp_err add_start(struct build *b, uint32_t id)
     return hp_map64_put(&b->longest, block->start, id);
 }
 
-/* Only the first piece of a block: what comes behind the start of another is that one's. */
+/* Adds only the first piece of a block: from the start of another block on, it is part of that
+ * one. */
 static enum hp_err add_place(struct build *b, uint32_t id)
 {
     struct hp_place_graph *g = b->graph;
@@ -126,7 +127,7 @@ enum hp_err hp_place_graph_add(struct hp_place_graph *g, uint32_t from, uint32_t
     return HP_OK;
 }
 
-/* The last place of a block; on the way the arrows within it. HP_NO_ID: the block is not what is
+/* The last place of a block; adds the arrows inside it. HP_NO_ID: the block differs from the code
  * there. */
 static enum hp_err go_through(struct hp_place_graph *g, uint32_t block, uint64_t count,
                               uint32_t *last)
@@ -158,7 +159,7 @@ static enum hp_err add_observed(struct build *b, const struct hp_edge_count *edg
                                               : hp_place_graph_add(g, from, to, edge->count);
 }
 
-/* The sides of a branch that were never taken, where they lead to executed code. */
+/* Adds branch directions never taken that lead to executed code. */
 static enum hp_err add_sides(struct hp_place_graph *g)
 {
     for (uint32_t p = 0; p < g->n; p++) {
@@ -179,8 +180,8 @@ static uint32_t function_of(struct build *b, const struct hp_graph_place *place)
     return b->frames->function_of(b->frames, place->block);
 }
 
-/* Jumps, or falls, to another function's beginning: it is one when somebody calls it, too, or by
- * its symbol. */
+/* Finds jumps, or falls, to the entry of another function: an entry is called too, or has a
+ * symbol. */
 static void find_tails(struct build *b)
 {
     struct hp_place_graph *g = b->graph;
@@ -216,7 +217,7 @@ static int by_to(const void *a, const void *b)
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* By where they lead to; then every place knows its own. */
+/* Sorts them by target; then every place knows its own. */
 static enum hp_err order_arrows(struct hp_place_graph *g)
 {
     if (g->n_arrows)
@@ -300,8 +301,8 @@ void hp_place_graph_fini(struct hp_place_graph *graph)
 
 /* --- Finding ---------------------------------------------------------------------------------- */
 
-/* Places overlap where code jumps into the midst of an instruction: then the one that starts last
- * and has it. */
+/* Places overlap where code jumps into the middle of an instruction: then the last one to start
+ * that contains the address. */
 enum hp_err hp_place_find(const struct hp_place_graph *g, uint64_t address, uint32_t *place,
                           uint32_t *index)
 {

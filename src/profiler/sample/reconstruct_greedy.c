@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Walking backwards without a history: at every merge the heaviest way, once and for all.
+ * Walks backwards without a history: always takes the heaviest arrow, without backtracking.
  */
 #include "base/grow.h"
 #include "profiler/sample/reconstruct_impl.h"
@@ -15,8 +15,8 @@ static uint64_t weight_of(const struct hp_backward_walk *walk, const struct hp_a
                : arrow->count;
 }
 
-/* The heaviest arrow of those that the rules allow; NULL: the routine was entered more often than
- * that, or there is nothing. */
+/* The heaviest arrow that the rules allow; NULL: entering the routine is at least as heavy, or
+ * there is none. */
 static const struct hp_arrow *heaviest(struct hp_backward_walk *walk, uint32_t at, uint32_t stack)
 {
     const struct hp_graph_place *place = &walk->graph->places[at];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Path reconstruction, inside: the graph backwards, and the walk over it.
+ * Path reconstruction, inside: the backward graph, and the walk over it.
  */
 #ifndef HP_PROFILER_SAMPLE_RECONSTRUCT_IMPL_H
 #define HP_PROFILER_SAMPLE_RECONSTRUCT_IMPL_H
@@ -12,18 +12,18 @@
 
 /* How control came from one place to another. */
 enum hp_arrow_kind {
-    HP_ARROW_PLAIN,  /* within a routine, or nobody knows better */
-    HP_ARROW_TAIL,   /* a jump to another routine's beginning: nothing will come back here */
+    HP_ARROW_PLAIN,  /* within a routine, or unknown */
+    HP_ARROW_TAIL,   /* a jump to the entry of another routine: it will not return here */
     HP_ARROW_RETURN, /* from a callee */
     HP_ARROW_CALL,
 };
 
-/* An edge, as it is seen from where it leads to. */
+/* An edge, seen from its target. */
 struct hp_arrow {
     uint32_t from, to;
     uint32_t site; /* RETURN: the place that ends with the call */
     uint8_t kind;
-    int8_t bit; /* direction of the conditional branch that it is of; -1: of none */
+    int8_t bit; /* direction of its conditional branch; -1: none */
     uint64_t count;
 };
 
@@ -32,25 +32,25 @@ struct hp_graph_place {
     uint32_t block; /* one that starts here: its first `insns` instructions are the place's */
     uint32_t insns;
     uint8_t flow, flags; /* HP_FLOW_NONE: cut, it falls through */
-    bool begins;         /* a routine begins here, or nothing is known before */
-    size_t first;        /* arrows here: those that are no calls, */
-    size_t calls;        /* and calls, up to the next one's first */
-    uint64_t entered;    /* how often by calls and tail jumps, */
-    uint64_t called;     /* by calls alone, */
-    uint64_t came;       /* in any way */
+    bool begins;         /* a routine begins here, or nothing before it is known */
+    size_t first;        /* arrows to it: first those that are not calls, */
+    size_t calls;        /* then calls, up to the next place's first */
+    uint64_t entered;    /* how often by calls and tail jumps */
+    uint64_t called;     /* how often by calls alone */
+    uint64_t came;       /* how often in any way */
     uint64_t left;       /* how often it was executed to its end */
 };
 
 struct hp_place_graph {
     struct hp_code *code;
-    struct hp_graph_place *places; /* by address; one more, with `first` only */
+    struct hp_graph_place *places; /* by address; one more, of which only `first` is valid */
     uint32_t n;
     size_t cap_places;
-    struct hp_arrow *arrows; /* by `to`, calls last, how often, kind, `from` */
+    struct hp_arrow *arrows; /* by `to`, calls last, count, kind, `from` */
     size_t n_arrows, cap_arrows;
     struct hp_map64 by_start; /* address to place */
     struct hp_map64 by_ends;  /* from << 32 | to, to the arrow */
-    struct hp_map64 by_call;  /* address behind a call to the place that ends with it */
+    struct hp_map64 by_call;  /* address after a call to the place that ends with it */
     uint64_t longest;         /* place, in bytes */
     size_t executed, left_out;
 };
@@ -60,17 +60,16 @@ enum hp_err hp_place_graph_init(struct hp_place_graph *graph, struct hp_code *co
                                 struct hp_frame_source *frames, bool executed);
 void hp_place_graph_fini(struct hp_place_graph *graph);
 
-/* While it is made: adds an arrow, or adds to its count; lets all exits of a routine return to
- * whoever calls it. */
+/* While it is built: adds an arrow, or adds to its count; lets all exits of a routine return to all
+ * its callers. */
 enum hp_err hp_place_graph_add(struct hp_place_graph *graph, uint32_t from, uint32_t to,
                                uint64_t count);
 enum hp_err hp_place_graph_exits(struct hp_place_graph *graph);
 
-/* The place that has the instruction at an address, and which of its instructions that is;
- * HP_NO_ID: none. */
+/* The place that contains the instruction at an address, and its index there; HP_NO_ID: none. */
 enum hp_err hp_place_find(const struct hp_place_graph *graph, uint64_t address, uint32_t *place,
                           uint32_t *index);
-/* The place in which a block begins; HP_NO_ID when it is not in the graph. */
+/* The place in which a block begins; HP_NO_ID: not in the graph. */
 uint32_t hp_place_of_block(const struct hp_place_graph *graph, uint32_t block);
 /* The arrow between two places, or NULL. */
 const struct hp_arrow *hp_place_arrow(const struct hp_place_graph *graph, uint32_t from,
@@ -88,40 +87,40 @@ static inline bool hp_place_calls(const struct hp_graph_place *place)
 
 /* --- The walk --------------------------------------------------------------------------------- */
 
-/* A query with its addresses looked up. All of it is the key under which its answer is kept. */
+/* A query with its addresses resolved. All of it is the key of its cached answer. */
 struct hp_walk_query {
-    uint32_t place, index; /* of the sample; index: 0 where it makes no difference */
+    uint32_t place, index; /* of the sample; index: 0 where it does not matter */
     uint32_t other, other_index;
     uint32_t history;
     uint16_t distance;
     uint8_t bits, scheme, across, likeliest, reserved[6];
 };
 
-/* Somewhere on the way back, with all that what comes before depends on. */
+/* A point on the way back, with everything that the rest of the way depends on. */
 struct hp_walk_state {
     uint32_t place;
-    uint32_t stack; /* calls that have to be met, of returns that were */
-    uint16_t near;  /* instructions from here to the sample, as far as the pair's distance */
+    uint32_t stack; /* calls that must be met, for the returns so far */
+    uint16_t near;  /* instructions from here to the sample, up to the pair's distance */
     uint8_t level;  /* branches from here to the sample */
-    uint8_t seen;   /* the pair's other instruction */
-    uint8_t way;    /* hp_walk_best(): the likeliest has 0 */
+    uint8_t seen;   /* the pair's other instruction was met */
+    uint8_t way;    /* hp_walk_best(): 0 for the likeliest */
     bool ends;      /* hp_walk_all(): a segment begins here */
     uint32_t link;  /* the last of its links; 0: none */
-    uint64_t path;  /* hp_walk_best(): which way it is, */
-    double cost;    /* and the logarithm of how unlikely that is */
+    uint64_t path;  /* hp_walk_best(): identifies the way */
+    double cost;    /* its negative log likelihood */
 };
 
 /* From a state to one nearer to the sample. */
 struct hp_walk_link {
     uint32_t state;
-    uint32_t next; /* another one of the same state; 0: none */
+    uint32_t next; /* the next one of the same state; 0: none */
 };
 
 /* A step that may be taken. */
 struct hp_walk_choice {
-    double cost; /* with it */
+    double cost; /* including it */
     uint32_t state;
-    bool only;    /* nothing less likely comes after it in the list of arrows */
+    bool only;    /* nothing less likely follows it in the list of arrows */
     size_t arrow; /* SIZE_MAX: none, the routine begins */
 };
 
@@ -130,12 +129,11 @@ struct hp_walk_frame {
     uint32_t depth;
 };
 
-/* Returns one in the other, of which the calls have not been met: a segment with more is not
- * considered. Else a routine that calls itself, and after that does nothing but return, would have
- * segments without end. */
+/* Nested returns whose calls have not been met: segments with more are ignored. Otherwise a routine
+ * that calls itself and then only returns would have infinitely many segments. */
 #define HP_WALK_DEPTH 64
 
-/* A slot of a hash table that is emptied by counting up. */
+/* A slot of a hash table that is emptied by incrementing the round. */
 struct hp_walk_slot {
     uint32_t round, value;
 };
@@ -154,14 +152,14 @@ struct hp_backward_walk {
     uint32_t n_todo;
     struct hp_walk_choice *heap; /* the likeliest first */
     size_t n_heap, cap_heap;
-    uint32_t pending[HP_RECONSTRUCT_BITS + 1]; /* of them by level */
+    uint32_t pending[HP_RECONSTRUCT_BITS + 1]; /* of them, by level */
     uint8_t ways;
     struct hp_walk_slot *state_slots, *frame_slots;
     uint32_t mask, round;
-    /* What was asked, and found. */
+    /* The query and its answer. */
     const struct hp_walk_query *query;
     struct hp_reconstruct_answer *answer;
-    uint32_t end; /* of the likeliest way: the state that its full segment begins with */
+    uint32_t end; /* of the likeliest way: the first state of its full segment */
     bool over;
 };
 
@@ -169,15 +167,14 @@ enum hp_err hp_walk_init(struct hp_backward_walk *walk, const struct hp_place_gr
                          uint32_t states);
 void hp_walk_fini(struct hp_backward_walk *walk);
 
-/* All segments of the full length: afterwards every way from a state with `ends` along links to
- * state 0 is one; unless it is `over`. HP_ERR_NOMEM. */
+/* Finds all segments of the full length: afterwards every way from a state with `ends` along links
+ * to state 0 is one, unless it is `over`. HP_ERR_NOMEM. */
 enum hp_err hp_walk_all(struct hp_backward_walk *walk, const struct hp_walk_query *query);
-/* For all lengths the likeliest segment, or whether there are two: `ways`. With `linked`, the
- * likeliest one of the full length is from `end` along links. HP_ERR_NOMEM. */
+/* Finds for all lengths the likeliest segment, or whether there are two: `ways`. With `linked`, the
+ * likeliest one of the full length goes from `end` along links. HP_ERR_NOMEM. */
 enum hp_err hp_walk_best(struct hp_backward_walk *walk, const struct hp_walk_query *query,
                          uint8_t ways, bool linked, struct hp_reconstruct_answer *answer);
-/* Step by step alone: COUNTS and EDGES. `trail`, unless NULL, gets the places, the sample's first.
- */
+/* For COUNTS and EDGES, step by step. `trail`, unless NULL, gets the places, the sample's first. */
 struct hp_walk_trail {
     uint32_t *places;
     size_t n, cap;
@@ -185,30 +182,29 @@ struct hp_walk_trail {
 enum hp_err hp_walk_greedy(struct hp_backward_walk *walk, const struct hp_walk_query *query,
                            struct hp_walk_trail *trail, struct hp_reconstruct_answer *answer);
 
-/* Begins with a query. */
+/* Starts a query. */
 void hp_walk_start(struct hp_backward_walk *walk, const struct hp_walk_query *query,
                    struct hp_reconstruct_answer *answer);
 
-/* The state like that, a new one if need be; HP_NO_ID when there is no room. */
+/* The state like this one, created if new; HP_NO_ID: no room. */
 uint32_t hp_walk_find(struct hp_backward_walk *walk, const struct hp_walk_state *like);
 
-/* Notes how a state leads to one nearer to the sample. */
+/* Records that a state leads to one nearer to the sample. */
 enum hp_err hp_walk_join(struct hp_backward_walk *walk, uint32_t from, uint32_t to);
 
-/* Takes `insns` more instructions, up to the end of those of a place, into a state's segment.
- * False: the pair's other instruction should be among them, and is not. */
+/* Adds the last `insns` instructions of a place to a state's segment. False: the pair's other
+ * instruction should be among them, and is not. */
 bool hp_walk_extend(const struct hp_walk_query *query, struct hp_walk_state *state, uint32_t place,
                     uint32_t insns);
-/* Whether a segment that begins here has the pair's other instruction in it, or is too short to
- * have it. */
+/* Whether a segment that begins here contains the pair's other instruction, or is too short to. */
 bool hp_walk_accepts(const struct hp_walk_query *query, const struct hp_walk_state *state);
 
-/* What is left of a stack behind a step back; HP_NO_ID: that is no step, or there is no room. */
-#define HP_WALK_EMPTY 0 /* the stack of no calls */
+/* The stack after a step back; HP_NO_ID: not a valid step, or no room. */
+#define HP_WALK_EMPTY 0 /* without calls */
 uint32_t hp_walk_behind(struct hp_backward_walk *walk, const struct hp_arrow *arrow,
                         uint32_t stack);
 
-/* Identities of paths: of none, of one longer by a place, of one that begins there. */
+/* Identifies a path that is longer by a place, or by HP_WALK_BEGINNING: one that begins there. */
 static inline uint64_t hp_walk_path(uint64_t path, uint32_t place)
 {
     path = (path ^ (place + 1)) * 0x9e3779b97f4a7c15u;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Listing path segments: from where they begin along the links of the walk to the sample. Every
- * link leads there, so nothing is tried in vain, unless a loop without a conditional branch is gone
- * round and round; steps are bounded for that.
+ * Lists path segments: from where they begin along the links of the walk to the sample. Every link
+ * leads there, so no step is wasted, except in a loop without a conditional branch; therefore steps
+ * are bounded.
  */
 #include "base/grow.h"
 #include "profiler/sample/reconstruct_own.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define LENGTH 4096 /* places of a segment, at most */
-#define STEPS  256  /* for each segment that is asked for */
+#define STEPS  256  /* for each requested segment */
 
 static enum hp_err add_start(struct hp_reconstruct_paths *paths, size_t at, uint64_t start)
 {
@@ -38,7 +38,7 @@ static enum hp_err clear(struct hp_reconstruct_paths *paths)
 
 /* --- All -------------------------------------------------------------------------------------- */
 
-/* One way at a time: the states on it, and which link was taken from each. */
+/* The current way: its states, and the next link to try from each. */
 struct lister {
     const struct hp_backward_walk *walk;
     struct hp_reconstruct_paths *paths;
@@ -47,7 +47,7 @@ struct lister {
     size_t n;
 };
 
-/* Puts the way at hand down. */
+/* Stores the current way. */
 static enum hp_err put_down(struct lister *l)
 {
     struct hp_reconstruct_paths *paths = l->paths;
@@ -59,7 +59,7 @@ static enum hp_err put_down(struct lister *l)
     return end_path(paths, at + l->n);
 }
 
-/* On to the next state of the way, or, when all was tried from here, back. */
+/* Advances to the next state of the way, or back when everything from here was tried. */
 static void go_on(struct lister *l)
 {
     uint32_t link = l->links[l->n - 1];
@@ -99,7 +99,7 @@ static enum hp_err list_from(struct lister *l, uint32_t state)
     return HP_OK;
 }
 
-/* The segment is found by its end; else all states are asked. */
+/* With `likeliest` the segment is known by its end; otherwise by the state. */
 static bool ends_here(const struct hp_backward_walk *walk, uint32_t id)
 {
     return walk->query->likeliest ? id == walk->end : walk->states[id].ends;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a hp_reconstruct is made of.
+ * The parts of a hp_reconstruct.
  */
 #ifndef HP_PROFILER_SAMPLE_RECONSTRUCT_OWN_H
 #define HP_PROFILER_SAMPLE_RECONSTRUCT_OWN_H
 
 #include "profiler/sample/reconstruct_impl.h"
 
-/* An answer that was given. */
+/* A cached answer. */
 struct hp_reconstruct_kept {
     struct hp_walk_query query;
     bool there;
@@ -28,7 +28,7 @@ static inline bool hp_reconstruct_greedy(unsigned scheme)
     return scheme == HP_RECONSTRUCT_COUNTS || scheme == HP_RECONSTRUCT_EDGES;
 }
 
-/* Looks the addresses up; place HP_NO_ID: there is no such instruction. */
+/* Resolves the addresses; place HP_NO_ID: there is no such instruction. */
 enum hp_err hp_reconstruct_prepare(struct hp_reconstruct *reconstruct,
                                    const struct hp_reconstruct_query *query,
                                    struct hp_walk_query *prepared);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Walks backwards from a sample. Ways that cannot be told apart by what may still come before are
- * one *state*: the same place, the same calls to be met, as many branches and (with a pair) as many
- * instructions behind. So the work is bounded by the states, however many paths there are.
+ * Walks backwards from a sample. Ways that do not differ in what may still come before are one
+ * *state*: the same place, the same calls to be met, as many branches and (with a pair) as many
+ * instructions to the sample. So the work is bounded by the states, however many paths there are.
  *
- * Here: states and stacks, found by hashing, and the walk along all ways at once, for who wants to
+ * This file has states and stacks, found by hashing, and the walk along all ways at once, which can
  * list them.
  */
 #include "base/grow.h"
@@ -68,8 +68,7 @@ void hp_walk_start(struct hp_backward_walk *walk, const struct hp_walk_query *qu
     *answer = (struct hp_reconstruct_answer){0};
 }
 
-/* The stack with one call more; HP_NO_ID when there is no room, or it is too deep. Equal stacks
- * have equal numbers. */
+/* The stack with one more call; HP_NO_ID: no room, or too deep. Equal stacks have equal numbers. */
 static uint32_t push(struct hp_backward_walk *walk, uint32_t below, uint32_t site)
 {
     uint32_t i = (uint32_t)hp_hash64((uint64_t)below << 32 | site) & walk->mask;
@@ -129,7 +128,7 @@ bool hp_walk_extend(const struct hp_walk_query *q, struct hp_walk_state *state, 
     return true;
 }
 
-/* A segment that is too short to have the other instruction in it proves nothing. */
+/* A segment too short to contain the other instruction proves nothing. */
 bool hp_walk_accepts(const struct hp_walk_query *q, const struct hp_walk_state *state)
 {
     return q->scheme == HP_RECONSTRUCT_HISTORY || state->seen || state->near < q->distance;
@@ -159,7 +158,7 @@ uint32_t hp_walk_behind(struct hp_backward_walk *walk, const struct hp_arrow *ar
     }
 }
 
-/* A step from a state, if the rules allow it. What it leads to is looked at later, once. */
+/* Takes a step from a state, if the rules allow it. Its target is expanded later, once. */
 static enum hp_err step(struct hp_backward_walk *walk, uint32_t id, const struct hp_arrow *arrow)
 {
     const struct hp_walk_query *q = walk->query;
@@ -185,7 +184,8 @@ static enum hp_err step(struct hp_backward_walk *walk, uint32_t id, const struct
     return hp_walk_join(walk, to, id);
 }
 
-/* With calls on the stack only one call can come before; at the top within a routine, none. */
+/* With calls on the stack only one call can come before; on an empty stack, within a routine,
+ * none. */
 static enum hp_err expand(struct hp_backward_walk *walk, uint32_t id)
 {
     struct hp_walk_state *state = &walk->states[id];
@@ -205,7 +205,7 @@ static enum hp_err expand(struct hp_backward_walk *walk, uint32_t id)
 enum hp_err hp_walk_all(struct hp_backward_walk *walk, const struct hp_walk_query *query)
 {
     struct hp_walk_state first = {.place = query->place};
-    struct hp_reconstruct_answer answer; /* nobody asks */
+    struct hp_reconstruct_answer answer; /* not used */
     hp_walk_start(walk, query, &answer);
     if (hp_walk_extend(query, &first, query->place, query->index))
         walk->todo[walk->n_todo++] = hp_walk_find(walk, &first);

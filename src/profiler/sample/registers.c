@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The profile registers (ProfileMe, 4.1.3 and 4.2): what is selected is kept until it, or both of a
- * pair, has retired or was aborted; and its delivery, several at a time (4.3).
+ * The profile registers (ProfileMe, 4.1.3 and 4.2): a selected instruction is kept until it, or
+ * both of a pair, has retired or was aborted. And its delivery, several at a time (4.3).
  *
- * A timing already says how its instruction ended: so what was selected goes to the buffer at once,
- * and that the registers are taken until then is a comparison of cycles.
+ * A timing already contains how its instruction ended. So a selected one goes to the buffer at
+ * once, and whether the registers are occupied is a comparison of cycles.
  */
 #include "profiler/sample/sampler.h"
 
@@ -55,8 +55,8 @@ static void record(struct hp_sampler *s, struct hp_sample *sample, const struct 
         s->busy_until = left;
 }
 
-/* One that never leaves, or that comes while the registers are taken, is lost. (In the cycle in
- * which what is in them leaves it can come: retirement is before fetch.) */
+/* An instruction that never leaves, or comes while the registers are occupied, is lost. (It may
+ * come in the cycle in which the previous one leaves: retirement precedes fetch.) */
 uint64_t hp_sampler_first(struct hp_sampler *s, const struct hp_timing *timing, uint64_t cycle)
 {
     if (s->second_at != HP_COUNT_NEVER || cycle < s->busy_until ||
@@ -72,7 +72,7 @@ uint64_t hp_sampler_first(struct hp_sampler *s, const struct hp_timing *timing, 
     return 0;
 }
 
-/* The latency register has 32 bits, as all have; so no measure of overlap can overflow. */
+/* The latency register has 32 bits, like all others, so no measure of overlap can overflow. */
 void hp_sampler_second(struct hp_sampler *s, const struct hp_timing *timing, uint64_t cycle)
 {
     uint64_t latency = cycle - s->current.first.timing.fetched;

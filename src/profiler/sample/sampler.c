@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A sampler from its making to its end. */
+/* Creating, finishing and freeing a sampler. */
 #include "profiler/sample/sampler.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sampler inside (docs/instructions.md, "Sampling"): what is selected (select.c), and the
- * profile registers, which hold it until it is delivered (registers.c).
+ * Inside the sampler (docs/instructions.md, "Sampling"): selection (select.c), and the profile
+ * registers, which hold what was selected until it is delivered (registers.c).
  *
  * A *count* is the number of a measured instruction, or slot, from 1 on, over all windows of a run.
  */
@@ -14,7 +14,7 @@
 #define HP_COUNT_NEVER UINT64_MAX
 
 struct hp_sampler {
-    struct hp_sample_config config; /* with the window it has */
+    struct hp_sample_config config; /* with the window in use */
     struct hp_sample_machine machine;
     struct hp_thread thread;
     struct hp_random random;
@@ -22,13 +22,13 @@ struct hp_sampler {
 
     /* Selection. */
     bool in_window;     /* the last timing was measured */
-    uint64_t slot_zero; /* mode slots: the number of the slot that would have count 0 */
-    uint64_t first_at;  /* counts that are selected next */
+    uint64_t slot_zero; /* mode slots: the number of the slot with count 0 */
+    uint64_t first_at;  /* counts to select next */
     uint64_t second_at; /* HP_COUNT_NEVER: no pair is open */
 
     /* Registers. */
     struct hp_sample_pair current; /* its first one, while a pair is open */
-    uint64_t busy_until;           /* cycle in which what is in them has left the pipe */
+    uint64_t busy_until;           /* the cycle in which their contents have left the pipe */
     uint32_t history_mask;
 
     /* Delivery. */
@@ -44,13 +44,13 @@ enum hp_err hp_sample_config_check(const struct hp_sample_config *config);
 /* Sets the counter for the first time. */
 void hp_sampler_start(struct hp_sampler *sampler);
 
-/* An instruction was selected, or an empty slot in a cycle (timing NULL), as the first of a pair or
- * the only one; as the second. The first returns the distance at which the second is to be
- * selected; 0: none is. */
+/* An instruction, or an empty slot in a cycle (timing NULL), was selected: as the first of a pair
+ * or the only one; as the second. The first returns the distance to the second; 0: there is
+ * none. */
 uint64_t hp_sampler_first(struct hp_sampler *sampler, const struct hp_timing *timing,
                           uint64_t cycle);
 void hp_sampler_second(struct hp_sampler *sampler, const struct hp_timing *timing, uint64_t cycle);
-/* What is open will have no second one: it is lost. */
+/* An open pair gets no second one: it is lost. */
 void hp_sampler_cut(struct hp_sampler *sampler);
 /* Delivers what is in the buffer. */
 void hp_sampler_deliver(struct hp_sampler *sampler);

@@ -58,18 +58,18 @@ enum hp_err hp_segments_sample(struct hp_segments *s, const struct hp_sample *sa
 
 /* --- The result ------------------------------------------------------------------------------- */
 
-/* A path with its samples, in all its last block's instructions. */
+/* A path with its samples, over all instructions of its last block. */
 struct path {
     uint64_t id;
     uint64_t samples, cycles;
-    struct hp_segment_key key; /* one of them: what it looks like */
+    struct hp_segment_key key; /* one of them, as a representative */
 };
 
 struct found {
     struct hp_map64 places; /* id -> path */
     struct path *paths;
     size_t n, cap;
-    uint64_t samples, unknown; /* unknown: there is no path */
+    uint64_t samples, unknown; /* unknown: without a path */
 };
 
 static enum hp_err add_to_path(struct found *f, uint64_t id, const struct hp_segment_key *key)
@@ -111,7 +111,7 @@ static int by_cycles(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Blocks of the code map by where they start; of code that changed the latest. */
+/* Blocks of the code map by start; where code changed, the latest. */
 static enum hp_err index_blocks(const struct hp_code *code, struct hp_map64 *blocks)
 {
     for (uint32_t i = 0; i < hp_code_n_blocks(code); i++)
@@ -128,8 +128,8 @@ struct out {
     uint32_t thread;
 };
 
-/* How a place was left: the block that starts there may be cut, where another one starts in its
- * midst. */
+/* How a place was left: the block that starts there may be cut, where another one starts inside
+ * it. */
 static enum hp_step_how how_left(const struct hp_block *block, uint64_t next)
 {
     if (next > block->start && next <= block->end)
@@ -148,8 +148,8 @@ static bool left_by_condition(const struct hp_block *block, uint64_t next)
     return !cut && (block->flow == HP_FLOW_COND || block->flags & HP_BLOCK_CONDITIONAL);
 }
 
-/* Adds the steps, and counts the conditional branches between. A part of a block that nothing
- * starts with is no row: the block it is in is there already. */
+/* Adds the steps, and counts the conditional branches between them. A part of a block that is not
+ * the start of a block has no row: its block is already there. */
 static enum hp_err add_steps(struct out *out, uint32_t path,
                              const struct hp_reconstruct_segment *segment, uint32_t *branches)
 {
@@ -173,8 +173,8 @@ static enum hp_err add_steps(struct out *out, uint32_t path,
     return HP_OK;
 }
 
-/* What came before a path that begins with its routine is not a part of it: of the history it has
- * its own branches. */
+/* What came before a path that begins with its routine is not part of it: it gets only its own
+ * branches of the history. */
 static enum hp_err add_path(struct out *out, const struct path *path)
 {
     struct hp_profile *profile = out->result->profile;
@@ -189,7 +189,7 @@ static enum hp_err add_path(struct out *out, const struct path *path)
         return HP_OK;
     uint32_t index = (uint32_t)profile->n_paths;
     HP_TRY(add_steps(out, index, &segment, &branches));
-    if (branches > HP_SEGMENT_BITS) /* of code that changed */
+    if (branches > HP_SEGMENT_BITS) /* where code changed */
         branches = HP_SEGMENT_BITS;
     HP_TRY(hp_profile_add_path(profile, &row));
     *row = (struct hp_ppath){.kind = out->kind,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Samples by path: the path register of each retired sample, and the graph of what was executed,
- * tell the way that led to it within its routine: of those that agree with the history, the
- * likeliest (hotpath/reconstruct.h; how often that is right: the experiment sampling-paths).
+ * Samples by path. The path register of each retired sample and the graph of the executed code
+ * determine the way that led to it within its routine: the likeliest of those that agree with the
+ * history (hotpath/reconstruct.h; how often that is right: the experiment sampling-paths).
  */
 #ifndef HP_PROFILER_SAMPLE_SEGMENTS_H
 #define HP_PROFILER_SAMPLE_SEGMENTS_H
@@ -12,7 +12,7 @@
 #include "hotpath/sample.h"
 #include "profiler/result.h"
 
-#define HP_SEGMENT_BITS 8    /* of history that are used: branches of a path, at most */
+#define HP_SEGMENT_BITS 8    /* of history used: at most this many branches per path */
 #define HP_SEGMENTS_TOP 1000 /* paths in the profile: those with the most cycles */
 
 /* Samples with one program counter and one history. */
@@ -23,7 +23,7 @@ struct hp_segment_key {
     uint64_t cycles; /* from fetch to retire ready */
 };
 
-/* All zero is an empty one. */
+/* All zero: empty. */
 struct hp_segments {
     struct hp_map64 edge_places, key_places;
     struct hp_edge_count *edges; /* of everything that was executed */
@@ -31,7 +31,7 @@ struct hp_segments {
     struct hp_segment_key *keys;
     size_t n_keys, cap_keys;
     struct hp_thread
-        thread; /* whose row of the profile they go to: the first one; the owner sets it */
+        thread; /* the thread that gets them in the profile: the first one; set by the owner */
 };
 
 void hp_segments_fini(struct hp_segments *segments);
@@ -41,8 +41,8 @@ enum hp_err hp_segments_batch(struct hp_segments *segments, const struct hp_batc
 enum hp_err hp_segments_sample(struct hp_segments *segments, const struct hp_sample *sample);
 
 /*
- * Adds paths of the kind `kind` to the profile: of each `count` its samples, `insns` the
- * instructions and `events` the cycles that they stand for at an interval (of single samples) and
+ * Adds paths of the kind `kind` to the profile: for each, `count` is its samples, `insns` the
+ * instructions and `events` the cycles that they represent at an interval (of single samples) and
  * scale. Stats say how many samples had no path.
  */
 enum hp_err hp_segments_finish(struct hp_segments *segments, struct hp_result *result,

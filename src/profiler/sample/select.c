@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which instructions, or slots, are selected: the fetched instruction counter of ProfileMe
- * (section 4.1.1), its major and minor intervals (4.2).
+ * Selection of instructions, or slots: the fetched instruction counter of ProfileMe (section
+ * 4.1.1), its major and minor intervals (4.2).
  *
- * What will be selected is known in advance, as a count; so nothing is done for the timings in
- * between but to see that they are measured.
+ * The next selection is known in advance, as a count, so the timings in between are only checked
+ * for being measured.
  */
 #include "profiler/sample/sampler.h"
 
@@ -19,8 +19,8 @@ static uint64_t draw_interval(struct hp_sampler *s)
 }
 
 /*
- * So that every count is selected with probability 1 / S from the very first on, the first is drawn
- * as if the counter had been running for ever: n with a probability in proportion to that of an
+ * The first count is drawn as if the counter had always been running, so that every count is
+ * selected with probability 1 / S from the start: n with a probability proportional to that of an
  * interval of at least n.
  */
 void hp_sampler_start(struct hp_sampler *s)
@@ -39,7 +39,8 @@ static uint64_t next_count(const struct hp_sampler *s)
     return s->first_at < s->second_at ? s->first_at : s->second_at;
 }
 
-/* The counter has come to `count`. A pair that ends there is complete before the next can begin. */
+/* The counter has reached `count`. A pair that ends there is completed before the next one
+ * begins. */
 static void select_count(struct hp_sampler *s, uint64_t count, const struct hp_timing *timing,
                          uint64_t cycle)
 {
@@ -68,8 +69,8 @@ static void run_instructions(struct hp_sampler *s, const struct hp_timing *timin
 
 /* --- Mode slots ------------------------------------------------------------------------------- */
 
-/* No instruction keeps fetch from going on for longer: a timing's cycles have 32 bits. What does is
- * no timing of a pipe. */
+/* No instruction can stall fetch for longer: a timing's cycles have 32 bits. A longer stall is not
+ * from a pipe. */
 #define LONGEST_STALL ((uint64_t)1 << 32)
 
 static uint64_t slot_number(const struct hp_sampler *s, const struct hp_timing *timing)
@@ -82,18 +83,18 @@ static uint64_t slot_count(const struct hp_sampler *s, const struct hp_timing *t
     return slot_number(s, timing) - s->slot_zero;
 }
 
-/* The first of the timings that has at least that count; n: none. */
+/* The first timing with at least this count; n: none. */
 static size_t find_slot(const struct hp_sampler *s, const struct hp_timing *timings, size_t n,
                         uint64_t count)
 {
     return HP_BISECT(i, 0, n, slot_count(s, &timings[i]) < count);
 }
 
-/* Counts the slots up to the last timing's, those without an instruction too. */
+/* Counts the slots up to the last timing's, including those without an instruction. */
 static void run_slots(struct hp_sampler *s, const struct hp_timing *timings, size_t n)
 {
     uint64_t last = slot_count(s, &timings[n - 1]);
-    uint64_t least = s->stats.counted + n; /* every timing has a slot of its own */
+    uint64_t least = s->stats.counted + n; /* every timing has its own slot */
     if (last < least || last - least > LONGEST_STALL * s->machine.width)
         return; /* out of order */
     for (uint64_t count = next_count(s); count <= last; count = next_count(s)) {
@@ -107,7 +108,7 @@ static void run_slots(struct hp_sampler *s, const struct hp_timing *timings, siz
 
 /* --- Windows ---------------------------------------------------------------------------------- */
 
-/* How many timings from the first on, which is measured, belong to one window. */
+/* How many timings, starting with the first, which is measured, belong to one window. */
 static size_t run_length(const struct hp_timing *timings, size_t n)
 {
     size_t i = 1;
@@ -123,7 +124,7 @@ static void end_window(struct hp_sampler *s)
     hp_sampler_cut(s);
 }
 
-/* The counter stands still between windows: the first slot of one comes behind the last of the one
+/* The counter stops between windows: the first slot of a window follows the last one of the window
  * before. */
 static void begin_window(struct hp_sampler *s, const struct hp_timing *timing)
 {

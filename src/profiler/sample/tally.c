@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What executions of an instruction add up to. */
+/* The tally of an instruction's executions. */
 #include "hotpath/sample.h"
 
 /* --- Names ------------------------------------------------------------------------------------ */
@@ -39,7 +39,7 @@ const char *hp_stage_name(enum hp_stage stage)
 
 /* --- One execution ---------------------------------------------------------------------------- */
 
-/* The bit of a timing that an event is; 0: it follows from where the data came from. */
+/* The timing bit of an event; 0: it follows from where the data came from. */
 static const uint32_t event_bits[HP_INSN_EVENTS] = {
     [HP_INSN_L1I] = HP_TIMING_L1I,
     [HP_INSN_ITLB] = HP_TIMING_ITLB,
@@ -80,8 +80,8 @@ static void add_stage(struct hp_insn_tally *tally, enum hp_stage stage, uint32_t
     tally->stage_squares[stage] += cycles * cycles;
 }
 
-/* A point that an instruction did not come to lies where the one before it does: a nop is never
- * issued, and all its time from map to retire ready is execution. */
+/* A point that an instruction did not reach is that of the point before: a nop is never issued, and
+ * all its time from map to retire ready is execution. */
 static uint32_t later(uint32_t point, uint32_t before)
 {
     return point == HP_NEVER || point < before ? before : point;
