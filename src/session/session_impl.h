@@ -73,6 +73,9 @@ enum hp_err hp_standard_redirect(const char *input, const char *output,
                                  struct hp_standard *standard);
 void hp_standard_restore(struct hp_standard *standard);
 
+/* Puts a descriptor in the place of a standard one. */
+bool hp_standard_replace(struct hp_standard *standard, int fd, int by);
+
 /* --- Signals while a program is watched ------------------------------------------------------- */
 
 /* They are for the program, which decides what happens. One from the terminal reaches it by itself;

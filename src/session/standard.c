@@ -15,15 +15,19 @@ void hp_standard_restore(struct hp_standard *standard)
         }
 }
 
-/* Puts a file in place of a descriptor. */
-static int replace(int fd, const char *path, int *saved)
+bool hp_standard_replace(struct hp_standard *standard, int fd, int by)
+{
+    standard->saved[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    return standard->saved[fd] >= 0 && dup2(by, fd) >= 0;
+}
+
+static int replace_by_file(struct hp_standard *standard, int fd, const char *path)
 {
     int flags = fd == STDIN_FILENO ? O_RDONLY : O_WRONLY | O_CREAT | O_APPEND;
     int file = open(path, flags | O_CLOEXEC, 0666);
     if (file < 0)
         return errno;
-    *saved = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-    int error = *saved < 0 || dup2(file, fd) < 0 ? errno : 0;
+    int error = hp_standard_replace(standard, fd, file) ? 0 : errno;
     close(file);
     return error;
 }
@@ -33,7 +37,7 @@ enum hp_err hp_standard_redirect(const char *input, const char *output,
 {
     for (int fd = 0; fd < 3; fd++) {
         const char *path = fd == STDIN_FILENO ? input : output;
-        int error = path ? replace(fd, path, &standard->saved[fd]) : 0;
+        int error = path ? replace_by_file(standard, fd, path) : 0;
         if (error)
             return hp_fail(HP_ERR_IO, "cannot open %s: %s", path, strerror(error));
     }

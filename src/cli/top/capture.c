@@ -24,21 +24,17 @@ static int open_file(void)
     return file;
 }
 
-static bool replace(struct hp_capture *c, int standard, int by)
-{
-    c->saved[standard] = fcntl(standard, F_DUPFD_CLOEXEC, 3);
-    return c->saved[standard] >= 0 && dup2(by, standard) >= 0;
-}
-
 enum hp_err hp_capture_begin(struct hp_capture *c)
 {
-    *c = (struct hp_capture){.active = true, .file = open_file(), .saved = {-1, -1, -1}};
+    *c =
+        (struct hp_capture){.active = true, .file = open_file(), .standard = HP_STANDARD_UNTOUCHED};
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     bool good = c->file >= 0 && null >= 0;
     fflush(NULL);
     for (int standard = 0; standard < 3 && good; standard++)
         if (isatty(standard))
-            good = replace(c, standard, standard == STDIN_FILENO ? null : c->file);
+            good = hp_standard_replace(&c->standard, standard,
+                                       standard == STDIN_FILENO ? null : c->file);
     if (null >= 0)
         close(null);
     if (good)
@@ -52,7 +48,8 @@ enum hp_err hp_capture_begin(struct hp_capture *c)
 void hp_capture_show(struct hp_capture *c)
 {
     char bytes[16384];
-    int to = c->saved[STDOUT_FILENO] >= 0 ? c->saved[STDOUT_FILENO] : c->saved[STDERR_FILENO];
+    const int *saved = c->standard.saved;
+    int to = saved[STDOUT_FILENO] >= 0 ? saved[STDOUT_FILENO] : saved[STDERR_FILENO];
     if (!c->active || c->file < 0 || to < 0)
         return;
     for (ssize_t n; (n = pread(c->file, bytes, sizeof bytes, c->shown)) > 0; c->shown += n)
@@ -61,8 +58,8 @@ void hp_capture_show(struct hp_capture *c)
 
 void hp_capture_say(const struct hp_capture *c, const char *text)
 {
-    bool replaced = c->active && c->saved[STDERR_FILENO] >= 0;
-    hp_write_all(replaced ? c->saved[STDERR_FILENO] : STDERR_FILENO, text, strlen(text));
+    int replaced = c->active ? c->standard.saved[STDERR_FILENO] : -1;
+    hp_write_all(replaced >= 0 ? replaced : STDERR_FILENO, text, strlen(text));
 }
 
 void hp_capture_end(struct hp_capture *c)
@@ -71,12 +68,7 @@ void hp_capture_end(struct hp_capture *c)
         return;
     fflush(NULL);
     hp_capture_show(c);
-    for (int standard = 0; standard < 3; standard++) {
-        if (c->saved[standard] < 0)
-            continue;
-        dup2(c->saved[standard], standard);
-        close(c->saved[standard]);
-    }
+    hp_standard_restore(&c->standard);
     if (c->file >= 0)
         close(c->file);
     *c = (struct hp_capture){0};

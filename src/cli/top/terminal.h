@@ -9,7 +9,7 @@
 #ifndef HP_CLI_TERMINAL_H
 #define HP_CLI_TERMINAL_H
 
-#include "hotpath/error.h"
+#include "session/session_impl.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,8 +47,8 @@ bool hp_write_all(int fd, const char *bytes, size_t n);
 struct hp_capture {
     bool active;
     int file;
-    int saved[3]; /* what the standard descriptors were; -1: untouched */
-    off_t shown;  /* of the file */
+    struct hp_standard standard;
+    off_t shown; /* of the file */
 };
 
 /* From now on, also for programs that are started. HP_ERR_IO: there is no such file. */
