@@ -38,7 +38,7 @@ unsigned hp_pc_bits(enum hp_arch arch)
 
 /* --- Steps ------------------------------------------------------------------------------------ */
 
-/* A block while it is worked out. */
+/* A block being analysed. */
 struct walk {
     struct hp_blocks *blocks;
     struct hp_block_info *info;
@@ -57,7 +57,7 @@ static enum hp_err add_step(struct walk *walk, struct hp_step_info step)
     return HP_OK;
 }
 
-/* In a cycle, one access serves all instructions in a row that are in the same line. */
+/* In a cycle, one access serves all consecutive instructions in the same line. */
 static void count_fetch(struct walk *walk)
 {
     const struct hp_blocks *b = walk->blocks;
@@ -100,7 +100,7 @@ static void count_access(struct walk *walk, unsigned access)
     }
 }
 
-/* A prefetch, say, neither reads nor writes: taken as a read. */
+/* An operand that is neither read nor written (a prefetch) counts as read. */
 static enum hp_err add_operand(struct walk *walk, const struct hp_mem *mem)
 {
     unsigned access = (mem->read ? HP_ACCESS_READ : 0u) | (mem->write ? HP_ACCESS_WRITE : 0u);

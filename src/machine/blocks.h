@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a core needs to know of a block, worked out once: what it fetches and accesses, in program
- * order, and how it ends; and what of its power does not depend on hits and misses.
+ * What a core needs to know about a block, computed once: its fetches and accesses in program
+ * order, how it ends, and the part of its power that does not depend on hits and misses.
  */
 #ifndef HP_MACHINE_BLOCKS_H
 #define HP_MACHINE_BLOCKS_H
@@ -14,7 +14,7 @@ struct hp_step_info {
     uint16_t size;  /* of a memory operand, at least 1; 0: the next line is fetched */
     uint16_t cycle; /* which of the block's cycles it is in */
     uint8_t access; /* HP_ACCESS_* */
-    uint8_t same;   /* of a fetch: by the instruction that fetched the line before, too */
+    uint8_t same;   /* of a fetch: for the same instruction as the previous one */
 };
 
 enum {
@@ -52,12 +52,12 @@ void hp_blocks_init(struct hp_blocks *blocks, const struct hp_machine *machine,
                     const struct hp_memory *memory);
 void hp_blocks_fini(struct hp_blocks *blocks);
 
-/* Works the first `n` instructions of a block out (all, when it has no more); its steps are the
- * last in the list, from which the caller may take them again. HP_ERR_NOMEM. */
+/* Analyses the first `n` instructions of a block (all, when it has no more). Its steps are the last
+ * in the list; the caller may remove them. HP_ERR_NOMEM. */
 enum hp_err hp_blocks_part(struct hp_blocks *blocks, struct hp_code *code, uint32_t block,
                            uint32_t n, struct hp_block_info *info);
 
-/* Works a block out, and keeps it. HP_ERR_NOMEM. */
+/* Analyses a block and keeps the result. HP_ERR_NOMEM. */
 enum hp_err hp_blocks_add(struct hp_blocks *blocks, struct hp_code *code, uint32_t block);
 
 #endif

@@ -42,7 +42,7 @@ static uint64_t target(struct hp_branches *b, const struct hp_transfer *t)
     return said;
 }
 
-/* Of a transfer that was taken: where the predictors have it going. */
+/* Of a taken transfer: its predicted target. */
 static void destination(struct hp_branches *b, const struct hp_transfer *t, struct hp_forecast *f)
 {
     bool wrong = false;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * The branch unit: direction predictor, BTB, return address stack and indirect predictor together
- * see every retired transfer and say whether it was mispredicted:
+ * see every retired transfer and determine whether it was mispredicted:
  *
  *   conditional transfers   the direction was wrong
  *   returns                 the return address stack had another address (without one: as indirect)
  *   indirect jumps, calls   the BTB, or ITTAGE, had another target or none
  *
- * A direct transfer that is taken and not in the BTB is counted apart: the target is in the
- * instruction, so it costs a fetch bubble and not a misprediction.
+ * A direct transfer that is taken and not in the BTB is counted separately: the target is in the
+ * instruction, so it costs a fetch bubble, not a misprediction.
  */
 #ifndef HP_MACHINE_BRANCHES_H
 #define HP_MACHINE_BRANCHES_H
@@ -19,9 +19,9 @@
 #include "machine/predictor.h"
 
 struct hp_transfer {
-    uint64_t pc;     /* as predictors want it */
+    uint64_t pc;     /* as predictors expect it */
     uint64_t target; /* the address run next */
-    uint64_t end;    /* the address behind the instruction */
+    uint64_t end;    /* the address after the instruction */
     uint64_t direct; /* where a direct transfer leads when it is taken, else 0; for
                         hp_branches_predict() */
     uint8_t flow;    /* enum hp_flow; not NONE, SYSCALL, TRAP */
@@ -47,27 +47,26 @@ struct hp_branches {
 enum hp_err hp_branches_init(struct hp_branches *branches, const struct hp_branch_config *config);
 void hp_branches_fini(struct hp_branches *branches);
 
-/* What the predictors said of a transfer. */
+/* What was predicted for a transfer. */
 struct hp_forecast {
-    uint64_t next; /* the address to be run next; 0: they did not know. Right when the transfer was
-                      not mispredicted */
-    bool taken;    /* what they said; unconditional transfers are */
+    uint64_t next; /* the next address; 0: unknown. Correct unless the transfer was mispredicted */
+    bool taken;    /* as predicted; true for unconditional transfers */
     bool wrong;    /* mispredicted */
     bool btb_missed; /* a direct transfer that was taken and not in the BTB */
 };
 
-/* Asks the predictors, and tells them the outcome. */
+/* Queries the predictors, and trains them with the outcome. */
 struct hp_forecast hp_branches_predict(struct hp_branches *branches,
                                        const struct hp_transfer *transfer);
 
-/* The same, for those who only want to know whether it was mispredicted. */
+/* The same; returns only whether it was mispredicted. */
 static inline bool hp_branches_retire(struct hp_branches *branches,
                                       const struct hp_transfer *transfer)
 {
     return hp_branches_predict(branches, transfer).wrong;
 }
 
-/* On a wrong path: what the direction predictor says of a conditional branch. Nothing is learnt. */
+/* On a wrong path: the predicted direction of a conditional branch. Nothing is learnt. */
 static inline bool hp_branches_guess(struct hp_branches *branches, uint64_t pc, bool backward)
 {
     return branches->predictor->predict(branches->predictor, pc, backward);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The branch target buffer: where taken branches went last, by address; sets in order of use (LRU).
- * And the return address stack: a ring, so that too deep a nest overwrites the oldest and what was
- * overwritten is mispredicted later.
+ * The branch target buffer: the last target of each taken branch, by address; sets are in order of
+ * use (LRU). The return address stack: a ring, so calls nested too deeply overwrite the oldest
+ * entries, whose returns are mispredicted later.
  */
 #ifndef HP_MACHINE_BTB_H
 #define HP_MACHINE_BTB_H
@@ -25,7 +25,7 @@ struct hp_btb {
 enum hp_err hp_btb_init(struct hp_btb *btb, uint64_t entries, uint64_t ways);
 void hp_btb_fini(struct hp_btb *btb);
 
-/* The target it has for the branch, 0 when none; and from now on it is the one given. */
+/* Returns the target stored for the branch, 0 when none, and replaces it by the one given. */
 uint64_t hp_btb_use(struct hp_btb *btb, uint64_t pc, uint64_t target);
 
 struct hp_ras {
@@ -33,7 +33,7 @@ struct hp_ras {
     uint32_t size, top; /* top: the latest */
 };
 
-/* size 0: there is none. HP_ERR_NOMEM. */
+/* size 0: no stack. HP_ERR_NOMEM. */
 enum hp_err hp_ras_init(struct hp_ras *ras, uint64_t size);
 void hp_ras_fini(struct hp_ras *ras);
 
@@ -53,7 +53,7 @@ static inline uint64_t hp_ras_pop(struct hp_ras *ras)
     return address;
 }
 
-/* On a wrong path: the entry `depth` below the latest; 0: there is none. */
+/* On a wrong path: the entry `depth` below the latest; 0: none. */
 static inline uint64_t hp_ras_peek(const struct hp_ras *ras, uint32_t depth)
 {
     return depth < ras->size ? ras->ring[(ras->top + ras->size - depth) % ras->size] : 0;

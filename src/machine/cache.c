@@ -8,7 +8,7 @@
 #define FEW_WAYS  8
 #define MAX_HINTS (1u << 20)
 
-/* Slots for hints: several a line, so that few share one. */
+/* Slots for hints: several for each line, so that few lines share one. */
 static uint64_t count_hints(uint64_t entries)
 {
     uint64_t n = 64;
@@ -57,7 +57,7 @@ void hp_cache_fini(struct hp_cache *cache)
 
 /* --- Policies --------------------------------------------------------------------------------- */
 
-/* Lets every node above the way point to the other half. */
+/* Makes every node above the way point to the other half. */
 static void tree_use(uint64_t *tree, uint32_t ways, uint32_t way)
 {
     for (uint32_t node = way + ways; node > 1; node >>= 1) {
@@ -74,7 +74,7 @@ static uint32_t tree_victim(uint64_t tree, uint32_t ways)
     return node - ways;
 }
 
-/* Marsaglia's xorshift: three shifts, every number but 0 once in 2^32 - 1. */
+/* Marsaglia's xorshift: its period of 2^32 - 1 has every number but 0 once. */
 static uint32_t random_victim(struct hp_cache *cache)
 {
     uint32_t x = cache->random;
@@ -85,7 +85,7 @@ static uint32_t random_victim(struct hp_cache *cache)
     return (uint32_t)((uint64_t)x * cache->ways >> 32);
 }
 
-/* The ways before it move back by one: mostly few, for which a call does not pay. */
+/* The ways before it move back by one. For few of them a loop is faster than memmove(). */
 static void move_to_front(uint64_t *set, uint32_t way, uint64_t entry)
 {
     if (way > FEW_WAYS)
@@ -96,7 +96,7 @@ static void move_to_front(uint64_t *set, uint32_t way, uint64_t entry)
     *set = entry;
 }
 
-/* The way not used for longest; empty ones were never used. */
+/* The least recently used way; empty ones were never used. */
 static uint32_t oldest(const uint64_t *used, uint32_t ways)
 {
     uint32_t way = 0;
@@ -123,7 +123,7 @@ static uint32_t find(struct hp_cache *cache, const uint64_t *set, uint64_t line)
     return way;
 }
 
-/* What a policy notes when a line is used that keeps its way. */
+/* Updates the policy's state when a line that keeps its way is used. */
 static void use(struct hp_cache *cache, uint64_t index, uint32_t way)
 {
     if (cache->replacement == HP_LRU)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A set of lines with a replacement policy: the storage of every cache and TLB. It knows line
- * numbers (address / line size) only; what a miss or an eviction means is its owner's business.
+ * numbers (address / line size) only; its owner handles misses and evictions.
  */
 #ifndef HP_MACHINE_CACHE_H
 #define HP_MACHINE_CACHE_H
@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 enum hp_replacement {
-    HP_LRU,    /* the one not used for longest */
+    HP_LRU,    /* least recently used */
     HP_PLRU,   /* a tree of bits, each pointing to the half not used last; at most 64 ways */
-    HP_RANDOM, /* any, by a generator of its own that starts the same in every cache */
+    HP_RANDOM, /* a random way; every cache has its own generator with the same seed */
     HP_REPLACEMENTS
 };
 
@@ -25,18 +25,18 @@ enum hp_replacement {
  */
 #define HP_CACHE_VALID 1u
 #define HP_CACHE_DIRTY 2u
-#define HP_CACHE_WIDE  32 /* ways: too many to look through */
+#define HP_CACHE_WIDE  32 /* ways: too many to scan */
 
 struct hp_cache {
     uint64_t *entries; /* sets * ways */
-    uint64_t *trees;   /* HP_PLRU: one a set, node n in bit n, the root is 1 */
+    uint64_t *trees;   /* HP_PLRU: one for each set, node n in bit n, the root is 1 */
     uint64_t set_mask;
     uint32_t ways;
     uint32_t random; /* state of the generator */
     enum hp_replacement replacement;
-    bool simple; /* to use the first way of a set changes nothing but whether it is dirty */
-    /* Of a wide one: in which way a line was seen last, by its low bits; and with HP_LRU, when each
-     * entry was used last. */
+    bool simple; /* using the first way of a set changes only its dirty bit */
+    /* Of a wide one: the way in which a line was seen last, by its low bits; and with HP_LRU, when
+     * each entry was used last. */
     uint32_t *hints;
     uint64_t hint_mask;
     uint64_t *used, clock;
@@ -47,10 +47,10 @@ enum hp_err hp_cache_init(struct hp_cache *cache, uint64_t sets, uint32_t ways,
                           enum hp_replacement replacement);
 void hp_cache_fini(struct hp_cache *cache);
 
-/* For hp_cache_touch(), when it is not the set's first way. */
+/* For hp_cache_touch(), when the line is not in the set's first way. */
 bool hp_cache_search(struct hp_cache *cache, uint64_t line, bool dirty);
 
-/* As hp_cache_touch(), but false also where that has to look farther than the set's first way. */
+/* As hp_cache_touch(), but also false where that has to search beyond the set's first way. */
 static inline bool hp_cache_touch_first(struct hp_cache *cache, uint64_t line, bool dirty)
 {
     uint64_t *first = cache->entries + (line & cache->set_mask) * cache->ways;
@@ -61,13 +61,13 @@ static inline bool hp_cache_touch_first(struct hp_cache *cache, uint64_t line, b
     return true;
 }
 
-/* Uses a line, and marks it dirty if `dirty`; false: it is not there, nothing was done. */
+/* Uses a line, and marks it dirty if `dirty`; false: a miss, nothing was done. */
 static inline bool hp_cache_touch(struct hp_cache *cache, uint64_t line, bool dirty)
 {
     return hp_cache_touch_first(cache, line, dirty) || hp_cache_search(cache, line, dirty);
 }
 
-/* Brings in a line that is not there. Returns the entry that made room, 0 when none had to. */
+/* Inserts a line that is not there. Returns the evicted entry, 0 when none was. */
 uint64_t hp_cache_insert(struct hp_cache *cache, uint64_t line, bool dirty);
 
 #endif

@@ -35,7 +35,7 @@ void hp_core_free(struct hp_core *core)
 
 /* --- Running ---------------------------------------------------------------------------------- */
 
-/* A cycle of the machine is that of the block that is run the n_blocks-th time. */
+/* A cycle's number is n_blocks times this plus the cycle in the block. */
 #define CYCLES_OF_BLOCK HP_BLOCK_MAX_INSNS
 
 static void fetch(struct hp_core *core, uint64_t line, const struct hp_step_info *step)
@@ -97,7 +97,7 @@ void hp_core_count(struct hp_core *core, const struct hp_block_info *info, bool 
     core->updates += info->updates;
 }
 
-/* All of a block but its branch. */
+/* All of a block except its branch. */
 static void run_straight(struct hp_core *core, const struct hp_block_info *info,
                          const uint64_t *addresses, size_t n, struct hp_events *events)
 {
@@ -107,7 +107,7 @@ static void run_straight(struct hp_core *core, const struct hp_block_info *info,
     run_steps(core, info, addresses, n);
 }
 
-/* What others count too is left out: there are many blocks. */
+/* Metrics that are counted elsewhere are left out: this runs for every block. */
 static void add_totals(struct hp_core *core, const struct hp_events *events)
 {
     const uint32_t *count = events->count;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A core from within: for its functional form (core.c) and for the pipeline around it (pipe/),
+ * Internals of a core, for its functional form (core.c) and for the pipeline around it (pipe/),
  * which use the same caches and predictors.
  */
 #ifndef HP_MACHINE_CORE_IMPL_H
@@ -18,13 +18,13 @@ struct hp_core {
     struct hp_blocks blocks;
     uint64_t n_blocks;
     uint64_t reads, writes, updates; /* operands */
-    uint64_t
-        totals[HP_METRICS]; /* not of EXECUTIONS, L2, L3 and MISPREDICTIONS: the parts have those */
+    uint64_t totals[HP_METRICS]; /* without EXECUTIONS, L2, L3 and MISPREDICTIONS, which are counted
+                                    elsewhere */
     struct hp_core_stat stats[HP_CORE_STATS_MAX + 1];
     unsigned n_stats;
 };
 
-/* Adds what a retired block is, whatever it hit and missed: instructions, power, and with
+/* Counts what does not depend on hits and misses for a retired block: instructions, power, and with
  * `addresses` its operands. */
 void hp_core_count(struct hp_core *core, const struct hp_block_info *info, bool addresses,
                    struct hp_events *events);

@@ -7,7 +7,7 @@
 
 #define SEED   2463534242u
 #define STRIDE 8 /* bits gathered at once */
-#define FEW    3 /* bits: fewer come one by one */
+#define FEW    3 /* fewer bits are folded one by one */
 
 uint64_t hp_tagged_length(const struct hp_tage_config *config, unsigned table)
 {
@@ -56,7 +56,7 @@ static uint32_t gather(const uint8_t *bits)
     return (uint32_t)(le64toh(bytes) * 0x0102040810204080u >> 56);
 }
 
-/* What a fold becomes; `out` has been moved to where it goes. */
+/* The updated fold; `out` is already shifted into place. */
 static inline hp_lanes followed(hp_lanes value, unsigned bits, uint32_t in, hp_lanes out,
                                 uint32_t width)
 {
@@ -64,7 +64,7 @@ static inline hp_lanes followed(hp_lanes value, unsigned bits, uint32_t in, hp_l
     return (value ^ value >> width) & ((1u << width) - 1);
 }
 
-/* The folds see the bit at `latest` come. What goes out is all ones or 0 in each lane. */
+/* Folds in the bit at `latest`. The outgoing bit is all ones or 0 in each lane. */
 static void fold_one(struct hp_tagged *tagged, const uint8_t *latest)
 {
     struct hp_fold *index = &tagged->index, *tag1 = &tagged->tag1, *tag2 = &tagged->tag2;
@@ -113,7 +113,7 @@ static void catch_up(struct hp_tagged *tagged)
     tagged->history.pending = 0;
 }
 
-/* Keeps as much as the longest history sees, and what is gathered with its last bits. */
+/* Keeps the longest history, and the bits gathered together with its last ones. */
 void hp_tagged_make_room(struct hp_tagged *tagged)
 {
     struct hp_history *history = &tagged->history;

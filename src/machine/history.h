@@ -2,11 +2,11 @@
 /*
  * Long histories for TAGE and ITTAGE. A table with a history of `length` bits and an index of
  * `width` bits sees the history folded: bit i of it (0 is the latest) is xored into bit i % width.
- * The folds follow the history, so their cost does not depend on the length.
+ * The folds are updated incrementally, so their cost does not depend on the length.
  *
- * They follow it only when a prediction is asked for, up to eight bits at a time, for all tables at
- * once: of a fold F of width w, k <= w bits later, with `in` the new bits and `out` those that have
- * become too old,
+ * They are updated only when a prediction is needed, up to eight bits at a time, for all tables at
+ * once: a fold F of width w becomes, k <= w bits later, with `in` the new bits and `out` those that
+ * have become too old,
  *
  *     G = (F << k | in) ^ out << length % w,     F' = (G ^ G >> w) & (2^w - 1)
  */
@@ -36,12 +36,12 @@ union hp_numbers {
 
 #define HP_HISTORY_ROOM_ 8192
 
-/* The latest bit is bits[at], the one before it the next, one a byte; it grows downwards and is
- * moved up when it has arrived at the bottom. */
+/* The latest bit is bits[at], the one before it the next, each in a byte. The history grows
+ * downwards and is moved up when it reaches the bottom. */
 struct hp_history {
     uint8_t bits[HP_HISTORY_ROOM_];
     uint32_t at;
-    uint32_t pending; /* bits that the folds do not have yet */
+    uint32_t pending; /* bits not folded yet */
 };
 
 /* One way to fold the history, for all tables. */
@@ -51,8 +51,8 @@ struct hp_fold {
     uint32_t width;
 };
 
-/* Tagged tables: what each sees of the history, folded for its index and twice for its tag, and
- * where they are for the branch at hand. */
+/* Tagged tables: the history that each sees, folded for its index and twice for its tag, and the
+ * entries for the current branch. */
 struct hp_tagged {
     union hp_numbers row; /* where each table begins, in one array of all */
     union hp_numbers at;  /* of each table's entry for the branch, in that array */
@@ -61,7 +61,7 @@ struct hp_tagged {
     uint32_t lengths[HP_TAGE_TABLES];
     unsigned tables, groups;
     unsigned index_bits, tag_bits;
-    unsigned stride; /* bits that are folded at once at most: the smallest width, or 8 */
+    unsigned stride; /* most bits folded at once: the smallest width, or 8 */
     uint32_t random;
     struct hp_history history;
 };

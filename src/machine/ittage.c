@@ -18,7 +18,7 @@ struct hp_ittage {
     uint64_t base_mask;
     struct entry *entries; /* table after table */
     uint64_t n_entries, reset, until_reset;
-    /* Of the transfer that update() will be about. */
+    /* Of the latest prediction, for update(). */
     int provider; /* -1: the base */
     uint64_t said, provider_said, alternate_said;
 };
@@ -55,7 +55,8 @@ uint64_t hp_ittage_predict(struct hp_ittage *t, uint64_t pc)
     return t->said;
 }
 
-/* The first longer table whose entry is of no use; with none, all lose theirs. */
+/* Takes the first longer table whose entry is not useful; if there is none, all lose their
+ * usefulness. */
 static void allocate(struct hp_ittage *t, uint64_t target)
 {
     for (int i = t->provider + 1; i < (int)t->tagged.tables; i++) {

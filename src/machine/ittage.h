@@ -17,7 +17,7 @@ struct hp_ittage;
 enum hp_err hp_ittage_new(const struct hp_tage_config *config, struct hp_ittage **ittage);
 void hp_ittage_free(struct hp_ittage *ittage);
 
-/* Of an indirect transfer: the target predicted, 0 none; then what it was. */
+/* Of an indirect transfer: the predicted target, 0: none; then the real one. */
 uint64_t hp_ittage_predict(struct hp_ittage *ittage, uint64_t pc);
 void hp_ittage_update(struct hp_ittage *ittage, uint64_t pc, uint64_t target);
 

@@ -188,7 +188,7 @@ const unsigned hp_n_sections = N(hp_sections);
 _Static_assert(N(hp_sections) <= HP_SECTIONS_MAX, "HP_SECTIONS_MAX");
 _Static_assert(N(core_keys) <= HP_KEYS_MAX && HP_PREDICTOR_SETTINGS <= HP_KEYS_MAX, "HP_KEYS_MAX");
 
-/* The machines that hotpath comes with: machines/NAME.ini. */
+/* The machines shipped with hotpath: machines/NAME.ini. */
 static const struct hp_preset machines[] = {
     {"vaswani", NULL, "the processor of the path profiler's paper", NULL},
     {"alpha21264", NULL, "the Alpha 21264, of ProfileMe", NULL},

@@ -13,12 +13,13 @@
 
 enum hp_section_kind {
     HP_SECTION_REQUIRED,
-    HP_SECTION_OPTIONAL, /* without it, a part is missing: its struct begins with `present` */
-    HP_SECTION_DEFAULTS, /* without it, every key has its default */
+    HP_SECTION_OPTIONAL, /* if absent, the machine lacks this part: its struct begins with `present`
+                          */
+    HP_SECTION_DEFAULTS, /* if absent, every key has its default */
 };
 
 struct hp_machine_section {
-    const struct hp_model *model; /* without keys: there is no such section */
+    const struct hp_model *model; /* no keys: there is no such section */
     enum hp_section_kind kind;
     size_t offset; /* of its struct, in struct hp_machine */
 };
@@ -27,7 +28,7 @@ extern const struct hp_machine_section hp_sections[];
 extern const unsigned hp_n_sections;
 extern const struct hp_model_family hp_machine_family, hp_predictor_family;
 
-/* The index of a section, or of a key in a section; -1: there is none. */
+/* The index of a section, or of a key in a section; -1: none. */
 int hp_section_find(const char *name, size_t length);
 int hp_key_find(const struct hp_machine_section *section, const char *name);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A machine as its parts see it: every parameter of a machine file, checked. The parameters are
- * listed, with their bounds, defaults and meaning, in keys.c, those of a predictor in its own file;
- * docs/machine.md is for people.
+ * A machine as its parts see it: every parameter of a machine file, checked. keys.c lists the
+ * parameters with their bounds, defaults and meaning, those of a predictor are in its own file;
+ * docs/machine.md explains them.
  */
 #ifndef HP_MACHINE_MACHINE_H
 #define HP_MACHINE_MACHINE_H
@@ -26,12 +26,12 @@ struct hp_core_config {
     uint64_t fp_queue;
     uint64_t int_registers; /* physical */
     uint64_t fp_registers;
-    uint64_t front_stages; /* cycles from fetch to issue at least */
-    uint64_t mispredict;   /* cycles from when a misprediction is known until fetch goes on */
+    uint64_t front_stages; /* least cycles from fetch to issue */
+    uint64_t mispredict;   /* cycles from the detection of a misprediction until fetch resumes */
     uint64_t misses;       /* lines on their way to the L1D at once */
 };
 
-/* How many there are, and how long they take. */
+/* Number of units, and their latency. */
 struct hp_unit_config {
     uint64_t alu, mul, fp, fp_mul, vector, load, store, branch;
 };
@@ -45,7 +45,7 @@ struct hp_cache_config {
     uint64_t ways;       /* in the file also "full" */
     uint64_t replacement;
     uint64_t through;     /* writes are passed on at once */
-    uint64_t no_allocate; /* a write that misses brings nothing in */
+    uint64_t no_allocate; /* a write that misses does not allocate */
     uint64_t ports;
     uint64_t latency;
 };
@@ -54,8 +54,8 @@ struct hp_tlb_config {
     uint64_t present;
     uint64_t entries, ways, page;
     uint64_t replacement;
-    uint64_t
-        latency; /* cycles of a miss: of the first level, to ask the second; of the last, a walk */
+    uint64_t latency; /* cycles of a miss: in the first level, to access the second; in the last, a
+                         walk */
 };
 
 struct hp_memory_config {
@@ -80,7 +80,7 @@ struct hp_tage_config {
 struct hp_branch_config {
     uint64_t predictor; /* enum hp_predictor_id */
     uint64_t indirect;  /* enum hp_indirect_kind */
-    /* Of each predictor, as its own file describes them. */
+    /* Settings of each predictor, as its own file describes them. */
     uint64_t settings[HP_N_PREDICTORS][HP_PREDICTOR_SETTINGS];
     struct hp_tage_config ittage;
     uint64_t btb_entries, btb_ways;
@@ -99,8 +99,8 @@ struct hp_machine {
 };
 
 /*
- * Reads a machine from the `size` bytes at `text`. `file` is what it is called in errors, `name`
- * what it calls itself. HP_ERR_FORMAT, with file and line.
+ * Reads a machine from the `size` bytes at `text`. `file` is its name in error messages, `name` the
+ * machine's name. HP_ERR_FORMAT, with file and line.
  */
 enum hp_err hp_machine_parse(const char *text, size_t size, const char *file, const char *name,
                              struct hp_machine **machine);

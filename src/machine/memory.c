@@ -58,15 +58,14 @@ void hp_memory_fini(struct hp_memory *memory)
 
 /* --- Power ------------------------------------------------------------------------------------ */
 
-/* In both models alike: what is not an access of the program's making. */
+/* Costs that are the same in both models: those not caused by an access of the program. */
 static void charge(struct hp_memory *memory, uint32_t cost)
 {
     memory->events->count[HP_METRIC_POWER] += cost;
     memory->events->count[HP_METRIC_POWER_CYCLE] += cost;
 }
 
-/* An access to a level behind the L1s; the L1s' own are known beforehand, and charged by the owner.
- */
+/* An access to a level below the L1s; the owner charges those of the L1s, known in advance. */
 static void charge_access(struct hp_memory *memory, struct hp_level *level)
 {
     if (level->cycle != memory->cycle) {
@@ -84,8 +83,8 @@ static void charge_access(struct hp_memory *memory, struct hp_level *level)
 static void put(struct hp_memory *memory, unsigned depth, uint64_t address, uint64_t size,
                 bool demand);
 
-/* Brings a line into a level that misses it, once the levels below have it; depth is that of the
- * level below. */
+/* Brings a missing line into a level, once the levels below have it. `depth`: of the level below.
+ */
 static void install(struct hp_memory *memory, struct hp_level *level, unsigned depth, uint64_t line,
                     bool dirty)
 {
@@ -98,8 +97,8 @@ static void install(struct hp_memory *memory, struct hp_level *level, unsigned d
     }
 }
 
-/* A level is asked for the line at an address, on behalf of an instruction or (not `demand`) of a
- * written line that comes down and is only part of a line here. Returns where it was. */
+/* Reads the line at an address from a level, for an instruction or (not `demand`) for a written
+ * line from above that is only part of a line here. Returns where it was found. */
 static enum hp_source_level get(struct hp_memory *memory, unsigned depth, uint64_t address,
                                 bool demand)
 {
@@ -121,8 +120,8 @@ static enum hp_source_level get(struct hp_memory *memory, unsigned depth, uint64
     return from;
 }
 
-/* `size` bytes of one line are written to a level: by a store (`demand`) or because the level above
- * evicts them. */
+/* Writes `size` bytes of one line to a level: for a store (`demand`) or an eviction from the level
+ * above. */
 static void put(struct hp_memory *memory, unsigned depth, uint64_t address, uint64_t size,
                 bool demand)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory side of a core: L1 instruction and data caches, up to two unified levels behind them,
- * memory, and TLBs.
+ * The memory hierarchy of a core: L1 instruction and data caches, up to two unified levels below
+ * them, memory, and TLBs.
  *
  * Caches are neither inclusive nor exclusive: a line is brought into every level that missed, and
- * an eviction touches only its own level. An access is an instruction or a memory operand: what
- * crosses lines uses each of them, and has missed (once) when one of them was missing. Each line
- * that an L1 is missing is one access of the next level, and so on down. Lines that were written
- * come down when they are evicted, or with every write (`through`); they are counted apart, and are
- * no misses of the code that happens to evict them.
+ * an eviction touches only its own level. An access is an instruction or a memory operand. One that
+ * crosses lines uses each of them, and counts as one miss if any of them was missing. Each line
+ * missing in an L1 is one access of the next level, and so on down. Written lines are passed down
+ * when they are evicted, or with every write (`through`). They are counted separately, not as
+ * misses of the code that happens to evict them.
  *
- * Everything that happens is added to the events of the block that is being run.
+ * All events are added to those of the block being run.
  */
 #ifndef HP_MACHINE_MEMORY_H
 #define HP_MACHINE_MEMORY_H
@@ -26,8 +26,9 @@ struct hp_level {
     uint32_t cost, ports; /* sixteenths */
     uint64_t cycle;       /* of the last access */
     uint32_t in_cycle;    /* accesses in that */
-    /* Counts, the first four not of an L1: its owner knows its accesses, the events its misses. */
-    uint64_t reads, writes;     /* that came from the level above */
+    /* Counts. The first four are unused for an L1: the owner counts its accesses, the events its
+     * misses. */
+    uint64_t reads, writes;     /* from the level above */
     uint64_t misses;            /* reads, and writes that a store passed down */
     uint64_t write_misses;      /* evicted lines from above that were not here */
     uint64_t fills, writebacks; /* lines brought in; written lines evicted */
@@ -40,12 +41,13 @@ struct hp_memory {
     bool has_itlb, has_dtlb, has_tlb2;
     uint32_t memory_cost;
     uint64_t memory_reads, memory_writes;
-    uint64_t last_fetched; /* line: the L1I has it, and nothing changes by fetching from it again */
+    uint64_t last_fetched; /* line: the L1I has it; fetching from it again changes nothing */
     bool fetch_missed, fetch_page_missed; /* the last hp_memory_fetch() */
     bool fetch_page2_missed;              /* ... in the second level, too */
     uint8_t fetch_level;                  /* enum hp_source_level: where it found the line */
     uint64_t data_write_misses;           /* of operands that are only written */
-    uint64_t cycle; /* the owner's number of the cycle: accesses of one belong together (power) */
+    uint64_t
+        cycle; /* the owner's cycle number: accesses in one cycle are charged together (power) */
     struct hp_events *events;
 };
 
@@ -53,8 +55,8 @@ struct hp_memory {
 enum hp_err hp_memory_init(struct hp_memory *memory, const struct hp_machine *machine);
 void hp_memory_fini(struct hp_memory *memory);
 
-/* Fetches from a line of the L1I that is not the last one. `same`: for the instruction that the
- * call before was for, so that a miss is not counted twice. */
+/* Fetches from a line of the L1I that is not the last one. `same`: for the same instruction as the
+ * previous call, so that a miss is not counted twice. */
 void hp_memory_fetch(struct hp_memory *memory, uint64_t line, bool same);
 
 enum { HP_ACCESS_READ = 1, HP_ACCESS_WRITE = 2 };
@@ -63,9 +65,8 @@ enum { HP_ACCESS_READ = 1, HP_ACCESS_WRITE = 2 };
 void hp_memory_access_any(struct hp_memory *memory, uint64_t address, uint32_t size,
                           unsigned access);
 
-/* A memory operand: HP_ACCESS_* and its size in bytes, at least 1. In line here is what happens
- * most: one line, that was used last in its set, on the page used last; nothing else comes of it.
- */
+/* A memory operand: HP_ACCESS_* and its size in bytes, at least 1. The common case is inline: one
+ * line, the last used of its set, on the last used page; it has no further effects. */
 static inline void hp_memory_access(struct hp_memory *memory, uint64_t address, uint32_t size,
                                     unsigned access)
 {
@@ -79,23 +80,23 @@ static inline void hp_memory_access(struct hp_memory *memory, uint64_t address, 
         hp_memory_access_any(memory, address, size, access);
 }
 
-/* The parts of that, for a model in cycles, which counts misses of the L1D and the DTLB itself. */
+/* Its parts, for the model in cycles, which counts misses of the L1D and the DTLB itself. */
 
-/* The last byte of an operand; at the very end of the address space it ends there. */
+/* The last byte of an operand, limited to the address space. */
 static inline uint64_t hp_operand_last(uint64_t address, uint32_t size)
 {
     return address + (size - 1) < address ? UINT64_MAX : address + (size - 1);
 }
 
-/* Uses the pages of the operand from `address` to `last`: whether one was missing in the DTLB, and
- * in the second level. Without a DTLB never. */
+/* Uses the pages of the operand from `address` to `last`. Returns whether one was missing in the
+ * DTLB, and in the second level; false without a DTLB. */
 struct hp_pages {
     bool missed, missed2;
 };
 struct hp_pages hp_memory_pages(struct hp_memory *memory, uint64_t address, uint64_t last);
 
-/* Accesses one line of the L1D, `size` bytes of it. Where it was found: HP_FROM_L1, or farther and
- * it is in the L1 now; HP_FROM_NOWHERE: a write that missed and does not allocate. */
+/* Accesses `size` bytes of one line of the L1D. Returns where it was found: HP_FROM_L1, or farther,
+ * and it is in the L1 now; HP_FROM_NOWHERE: a write that missed and does not allocate. */
 enum hp_source_level hp_memory_line(struct hp_memory *memory, uint64_t line, unsigned access,
                                     uint64_t size);
 

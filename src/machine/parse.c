@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reading a machine file. The syntax is libinih's; because it neither tells line numbers nor
- * sections without keys, and cuts long lines, it gets its lines from here, one by one.
+ * Reading a machine file. The syntax is libinih's. libinih reports neither line numbers nor
+ * sections without keys, and cuts long lines, so this file feeds it line by line.
  */
 #include "machine/check.h"
 #include "machine/keys.h"
@@ -16,7 +16,7 @@ struct reading {
     const char *at, *end; /* what has not been read */
     const char *file;
     struct hp_machine *machine;
-    int line;    /* handed out last */
+    int line;    /* passed on last */
     int section; /* index; -1: before the first */
     int section_lines[HP_SECTIONS_MAX];
     int key_lines[HP_SECTIONS_MAX][HP_KEYS_MAX];
@@ -24,7 +24,7 @@ struct reading {
     int err_line;
 };
 
-/* The first error counts, and ends the reading. */
+/* The first error is kept and ends the reading. */
 static enum hp_err fail_at(struct reading *r, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -62,8 +62,7 @@ static void open_section(struct reading *r, const char *line)
         r->section_lines[r->section = section] = r->line;
 }
 
-/* For libinih: the next line, without what is left of its key; NULL at the end, and after an error.
- */
+/* For libinih: the next line, without leading blanks; NULL at the end, and after an error. */
 static char *next_line(char *text, int size, void *user)
 {
     struct reading *r = user;
@@ -96,7 +95,7 @@ static char *next_line(char *text, int size, void *user)
 
 /* --- Values ----------------------------------------------------------------------------------- */
 
-/* For libinih: 0 is an error. It says the section too, but cut off. */
+/* For libinih: 0 is an error. Its section name is not used: it may be cut off. */
 static int take_value(void *user, const char *section_name, const char *name, const char *text)
 {
     struct reading *r = user;
@@ -123,7 +122,7 @@ static int take_value(void *user, const char *section_name, const char *name, co
     return fail_at(r, r->line, "[%s] %s: %s", section->model->name, name, reason), 0;
 }
 
-/* Defaults for what is not there, or an error. */
+/* Fills in defaults for missing values, or fails. */
 static enum hp_err complete_section(struct reading *r, unsigned index)
 {
     const struct hp_machine_section *section = &hp_sections[index];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * In the manner of Kamble and Ghose (ISLPED 1997) and of Kadayif et al. (vEC, PASTE 2001), reduced
- * to what size, line and associativity decide. Reading a set switches a row of
+ * After Kamble and Ghose (ISLPED 1997) and Kadayif et al. (vEC, PASTE 2001), reduced to the effects
+ * of size, line and associativity. Reading a set switches a row of
  *
  *     W = ways (8 line + tag + status)
  *

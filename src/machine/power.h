@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What an access to each cache costs, relative to one of the L1 instruction cache, in sixteenths
+ * The cost of an access to each cache, relative to the L1 instruction cache, in sixteenths
  * (docs/machine.md, "Power").
  */
 #ifndef HP_MACHINE_POWER_H
@@ -18,8 +18,8 @@ uint32_t hp_power_cost(const struct hp_cache_config *cache, const struct hp_cach
 
 /*
  * The cycle model: what the n-th access in a cycle adds to the cost of the n - 1 before, for a
- * cache with `ports`: all accesses together cost one access up to n = ports, n / ports of one
- * beyond.
+ * cache with `ports`. Together, n accesses cost as much as one up to n = ports, and n / ports as
+ * much beyond.
  */
 static inline uint32_t hp_power_nth(uint32_t cost, uint32_t ports, uint32_t n)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tournament predictor of the Alpha 21264 (Kessler, IEEE Micro 19(2), 1999): as a combined one,
- * but the local counters have 3 bits and the choice is made by the history of all branches.
+ * The tournament predictor of the Alpha 21264 (Kessler, IEEE Micro 19(2), 1999): like a combined
+ * one, but with local counters of 3 bits and a choice indexed by the history of all branches.
  */
 #include "machine/predictor.h"
 

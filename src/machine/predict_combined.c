@@ -10,7 +10,7 @@ struct settings {
 struct combined {
     struct hp_predictor predictor; /* first */
     struct hp_predictor *parts[2];
-    bool said[2]; /* by each, of the branch that update() will be about */
+    bool said[2]; /* the latest prediction of each */
     uint64_t mask;
     uint8_t *choices;
 };

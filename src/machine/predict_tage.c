@@ -5,22 +5,22 @@
  *
  * A base table of 2-bit counters by address, and tables indexed by address and a history of
  * geometric length. An entry has a 3-bit counter, a tag and 2 bits of usefulness. The *provider* is
- * the matching table with the longest history; the *alternate* is what would be said without it. A
- * provider that is new (weak counter, usefulness 0) is believed only if that has paid off lately
- * (`use_alternate`). Update: the provider's counter (or the base's) learns; its usefulness counts
- * whether it was right where the alternate was wrong; after a misprediction an entry with
- * usefulness 0 in a longer table is taken (of the first two that have one, the shorter twice as
- * often), or all that might have been lose one of usefulness. Usefulness is halved now and then.
+ * the matching table with the longest history; the *alternate* is the prediction without it. A new
+ * provider (weak counter, usefulness 0) is used only if that has paid off lately (`use_alternate`).
+ * Update: the provider's counter (or the base's) learns; its usefulness counts whether it was right
+ * where the alternate was wrong. After a misprediction an entry with usefulness 0 in a longer table
+ * is replaced (of the first two that have one, the shorter twice as often); if there is none, all
+ * candidates lose one of usefulness. Usefulness is halved periodically.
  *
- * The history has one bit for each conditional branch, and one for every other transfer, made of
- * its target.
+ * The history has one bit for each conditional branch, and one for every other transfer, derived
+ * from its target.
  */
 #include "machine/history.h"
 #include "machine/predictor.h"
 
 #include <stdlib.h>
 
-/* Of an entry, without its tag: those are looked at far more often. */
+/* An entry without its tag: tags are accessed far more often. */
 struct entry {
     uint8_t counter, useful;
 };
@@ -33,7 +33,7 @@ struct tage {
     struct entry *entries;
     uint64_t n_entries, reset, until_reset;
     uint8_t use_alternate; /* 4 bits */
-    /* Of the branch that update() will be about. */
+    /* Of the latest prediction, for update(). */
     bool said, provider_said, alternate_said, is_new;
     int provider; /* -1: the base */
     struct hp_tagged tagged;
@@ -49,7 +49,7 @@ static struct entry *entry_of(struct tage *t, int table)
     return &t->entries[t->tagged.at.of[table]];
 }
 
-/* Bit i: table i has the branch. All are asked: which one has it is hard to guess. */
+/* Bit i: table i has the branch. All are checked: which one has it is hard to predict. */
 static uint32_t matches(const struct tage *t)
 {
     const uint32_t *at = t->tagged.at.of, *tag = t->tagged.tag.of;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Direction predictors: one interface, and a file each (predict_*.c) with all that is its own.
+ * Direction predictors: one interface, and a file for each (predict_*.c).
  *
  * For every conditional branch, in order: predict(), then update() with what happened. `pc` is the
- * branch's address without the low bits that are always 0 on its architecture. note() tells of a
- * transfer that was no conditional branch; only predictors whose history has them take it.
+ * branch's address without the low bits that are always 0 on its architecture. note() reports any
+ * other transfer; only predictors whose history includes those have it.
  *
- * Counters are unsigned and saturate; one of n bits says "taken" from 2^(n-1) on, and starts just
- * below (weakly not taken). Histories start as not taken. The model is updated at once: nothing is
- * in flight between a prediction and its outcome.
+ * Counters are unsigned and saturate; one of n bits predicts "taken" from 2^(n-1) on, and starts
+ * just below (weakly not taken). Histories start as not taken. The model is updated immediately:
+ * nothing is in flight between a prediction and its outcome.
  */
 #ifndef HP_MACHINE_PREDICTOR_H
 #define HP_MACHINE_PREDICTOR_H
@@ -28,8 +28,8 @@ struct hp_predictor {
 struct hp_predictor_kind {
     /* Its name, and the keys of the section of that name, whose values are `settings`. */
     struct hp_model model;
-    bool can_be_combined; /* [combined] can have it as a part */
-    /* What concerns several keys; NULL: nothing. False: `*fault` says what is wrong. */
+    bool can_be_combined; /* [combined] can use it as a component */
+    /* Checks several keys together; NULL: nothing to check. False: `*fault` says what is wrong. */
     bool (*check)(const void *settings, struct hp_machine_fault *fault);
     /* HP_ERR_NOMEM. */
     enum hp_err (*make)(const void *settings, const struct hp_branch_config *config,
@@ -41,7 +41,7 @@ HP_PREDICTORS(EACH)
 #undef EACH
 extern const struct hp_predictor_kind *const hp_predictor_kinds[HP_N_PREDICTORS];
 
-/* The predictor of a machine; any one, with the settings that the machine has for it. HP_ERR_NOMEM.
+/* The predictor of a machine; and any predictor, with the machine's settings for it. HP_ERR_NOMEM.
  */
 enum hp_err hp_predictor_new(const struct hp_branch_config *config,
                              struct hp_predictor **predictor);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The direction predictors there are. To add one: a file predict_NAME.c that defines
- * hp_predict_NAME (see predictor.h), and a line here.
+ * All direction predictors. To add one, define hp_predict_NAME in a file predict_NAME.c (see
+ * predictor.h), and add a line here.
  */
 #ifndef HP_MACHINE_PREDICTORS_H
 #define HP_MACHINE_PREDICTORS_H
@@ -22,6 +22,6 @@ enum hp_predictor_id {
         HP_N_PREDICTORS
 };
 
-#define HP_PREDICTOR_SETTINGS 8 /* values that the keys of a predictor have, at most */
+#define HP_PREDICTOR_SETTINGS 8 /* most values that the keys of a predictor have */
 
 #endif

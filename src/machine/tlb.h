@@ -10,7 +10,7 @@
 struct hp_tlb {
     struct hp_cache pages;
     unsigned page_bits;
-    uint64_t last;       /* page asked for last: it is there, and nothing changes by asking again */
+    uint64_t last;       /* page looked up last: it is there, and another lookup changes nothing */
     struct hp_tlb *next; /* the second level, or NULL */
     uint64_t lookups, misses; /* lookups only: of pages other than the last */
 };
@@ -22,7 +22,7 @@ void hp_tlb_fini(struct hp_tlb *tlb);
 /* For hp_tlb_use(). */
 bool hp_tlb_lookup(struct hp_tlb *tlb, uint64_t page);
 
-/* True: it was there. If not, it is now, in the second level too. */
+/* True: a hit. After a miss the page is present, in the second level too. */
 static inline bool hp_tlb_use(struct hp_tlb *tlb, uint64_t page)
 {
     return page == tlb->last || hp_tlb_lookup(tlb, page);

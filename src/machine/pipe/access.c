@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Accesses of the L1D, and the lines that are on their way to it (rule 8).
+ * Accesses of the L1D, and the lines on their way to it (rule 8).
  */
 #include "base/map64.h"
 #include "machine/pipe/pipe_impl.h"
@@ -18,7 +18,7 @@ static struct pipe_line *find(const struct pipe_lines *lines, uint64_t line)
     return &lines->table[i];
 }
 
-/* Those that have arrived make room; if they are few, there is more of it. */
+/* Removes lines that have arrived; if they are few, grows the table. */
 static bool make_room(struct pipe_lines *lines, uint64_t now)
 {
     struct pipe_line *old = lines->table;
@@ -53,8 +53,7 @@ static void put(struct hp_pipe *p, uint64_t line, uint64_t arrives, uint8_t leve
         lines->last = arrives;
 }
 
-/* Takes the place that is free first until `cycles` after that, or after now; returns when that is.
- */
+/* Occupies the entry that is free first for `cycles`, from then or from now on; returns the end. */
 static uint64_t take_place(struct hp_pipe *p, uint64_t cycles)
 {
     uint64_t *heap = p->lines.places;
@@ -79,7 +78,7 @@ struct access {
     bool wait, missed;
 };
 
-/* A line of the L1D that may be on its way still. */
+/* A line of the L1D that may still be on its way. */
 static uint64_t merge(struct hp_pipe *p, struct access *a, uint64_t line, uint64_t hit,
                       uint8_t *from)
 {
@@ -155,7 +154,7 @@ uint64_t hp_pipe_access(struct hp_pipe *p, struct pipe_insn *insn, const struct 
 {
     uint64_t hit = p->now + p->level_latency[HP_FROM_L1];
     struct access a = {.done = hit, .wait = wait && uop->access};
-    /* A wrong path writes nothing, nor do its loads for its stores. */
+    /* A wrong path writes nothing; nor do its loads on behalf of its stores. */
     unsigned access =
         uop->access && insn->shape.flags & INSN_RIGHT ? uop->access : (unsigned)HP_ACCESS_READ;
     if (!(insn->known >> uop->operand & 1))

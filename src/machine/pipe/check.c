@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Conservation laws, checked in every cycle of a build with HP_CHECKS: what is maintained step by
- * step is counted from scratch.
+ * Invariants, checked in every cycle of a build with HP_CHECKS: incrementally maintained state is
+ * recomputed from scratch.
  */
 #include "machine/pipe/pipe_impl.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is fed: blocks with their addresses, in two rings, from when they are fed until they have
- * retired.
+ * Feeding: blocks and their addresses are kept in two rings until they have retired.
  */
 #include "machine/pipe/pipe_impl.h"
 #include "machine/pipe/power.h"
@@ -47,7 +46,7 @@ static enum hp_err keep_addresses(struct hp_pipe *p, struct pipe_fed *fed,
 
 /* --- Blocks ----------------------------------------------------------------------------------- */
 
-/* The core counts a block when it retires: it must know it by then. */
+/* The core counts a block when it retires: it must be known by then. */
 static enum hp_err know_block(struct hp_pipe *p, uint32_t block)
 {
     struct hp_blocks *blocks = &p->core->blocks;
@@ -56,7 +55,7 @@ static enum hp_err know_block(struct hp_pipe *p, uint32_t block)
     return hp_blocks_add(blocks, hp_program_code(p->program), block);
 }
 
-/* A block's place in the ring, filled in as far as batches and tails have it in common. */
+/* A block's ring entry, with what batches and tails have in common filled in. */
 static enum hp_err add_block(struct hp_pipe *p, uint32_t block, struct pipe_fed **added)
 {
     uint32_t piece;

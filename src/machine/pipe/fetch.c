@@ -12,13 +12,13 @@ static bool is_empty(const struct hp_pipe *p)
     return p->head == p->tail;
 }
 
-/* Whether fetch is at a break and what is before it has not retired. */
+/* Whether fetch is at a break and the code before it has not retired. */
 static bool at_break(struct hp_pipe *p)
 {
     return p->fed_index == 0 && fed_at(p, p->fed_at)->flags & FED_BREAK && !is_empty(p);
 }
 
-/* Whether the right path is known as far as it can be fetched in this cycle (rule 2). */
+/* Whether the right path is known as far as this cycle can fetch it (rule 2). */
 static bool is_known(struct hp_pipe *p)
 {
     if (p->fed_at == p->fed_tail)
@@ -33,7 +33,7 @@ static bool is_known(struct hp_pipe *p)
     return false;
 }
 
-/* Whether fetch is at the end of what can be fetched of it now. */
+/* Whether nothing more of the right path can be fetched now. */
 static bool at_end(struct hp_pipe *p)
 {
     return p->fed_at == p->fed_tail || at_break(p);
@@ -41,7 +41,7 @@ static bool at_end(struct hp_pipe *p)
 
 /* --- Lines ------------------------------------------------------------------------------------ */
 
-/* Looks a line up; false: it is missing, and fetch waits for it. */
+/* Looks up a line; false: it is missing, and fetch waits for it. */
 static bool look_up(struct hp_pipe *p, uint64_t line)
 {
     struct hp_memory *memory = &p->core->memory;
@@ -75,7 +75,7 @@ static bool look_up(struct hp_pipe *p, uint64_t line)
     return false;
 }
 
-/* Reads what the instruction needs and has not yet; false: fetch ends for this cycle. */
+/* Reads the lines that the instruction still needs; false: fetch ends for this cycle. */
 static bool read_lines(struct hp_pipe *p, const struct pipe_static *s, uint32_t *ports)
 {
     struct pipe_fetch *f = &p->fetch;
@@ -109,7 +109,7 @@ static bool read_lines(struct hp_pipe *p, const struct pipe_static *s, uint32_t 
     return true;
 }
 
-/* Whether nothing has to be read for the instruction: the common case. */
+/* Whether the instruction needs no further line: the common case. */
 static inline bool is_read(const struct hp_pipe *p, const struct pipe_static *s)
 {
     const struct pipe_fetch *f = &p->fetch;
@@ -235,7 +235,7 @@ static bool is_indirect(const struct pipe_shape *shape)
            shape->flow == HP_FLOW_RETURN;
 }
 
-/* Behind the last instruction of a block; false: fetch ends for this cycle. */
+/* After the last instruction of a block; false: fetch ends for this cycle. */
 static bool end_block(struct hp_pipe *p, struct pipe_fed *fed, const struct pipe_insn *insn)
 {
     const struct pipe_shape *shape = &insn->shape;
@@ -307,7 +307,7 @@ static inline bool lines_are_there(struct hp_pipe *p, const struct pipe_static *
     return true;
 }
 
-/* Fetches what is left of the block at hand, from slot `*slot` to `end`; false: fetch ends for this
+/* Fetches the rest of the current block, from slot `*slot` to `end`; false: fetch ends for this
  * cycle. */
 static bool fetch_block(struct hp_pipe *p, uint32_t *slot, uint32_t end, uint32_t *ports)
 {
@@ -345,7 +345,7 @@ static bool fetch_wrong(struct hp_pipe *p, uint32_t *slot, uint32_t *ports)
     return go_on_wrong(p, insn);
 }
 
-/* How many lines have been read in this cycle: one that was waited for arrives. */
+/* The number of lines read in this cycle: one that was waited for arrives. */
 static uint32_t lines_read(struct hp_pipe *p)
 {
     struct pipe_fetch *f = &p->fetch;
@@ -354,7 +354,7 @@ static uint32_t lines_read(struct hp_pipe *p)
     f->last_line = f->arrived;
     f->last_cycle = p->now;
     f->arrived = PIPE_NEVER;
-    p->moved = true; /* there may be a port for its next line in the next cycle */
+    p->moved = true; /* a port may be free for its next line in the next cycle */
     return 1;
 }
 

@@ -65,7 +65,7 @@ static bool has_code(const struct hp_code_image *image, const struct hp_code *co
     return true;
 }
 
-/* Where there is no file, or another one, there is no code; that is no error. */
+/* Without the right file there is no code; that is not an error. */
 static enum hp_err open_image(struct hp_code_image *image, const struct hp_code *code,
                               const struct hp_block *block)
 {

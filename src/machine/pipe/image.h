@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The code in the files of modules: what is at an address that the program has not executed yet.
+ * The code in the files of modules, for addresses that the program has not executed yet.
  *
- * A module is known once one of its blocks was executed. Its code is where its file says, not where
- * the code map has seen some: neither depends on how far the stream was read ahead.
+ * A module is known once one of its blocks was executed. Its file, not the code map, determines
+ * where its code is. So neither depends on how far the stream was read ahead.
  */
 #ifndef HP_MACHINE_PIPE_IMAGE_H
 #define HP_MACHINE_PIPE_IMAGE_H
@@ -35,17 +35,16 @@ static inline bool hp_images_known(const struct hp_images *images, uint32_t modu
     return module < images->cap_known && images->known[module];
 }
 
-/* Notes that a block of a module that is not known was executed, and opens its file. The file has
- * to have the build id of the module; where that has none, the code of the block. Files that cannot
- * be used are no error. HP_ERR_NOMEM. */
+/* Records that a block was executed; opens the file of its module if that was unknown. The file
+ * must have the build id of the module or, if that has none, the code of the block. Unusable files
+ * are not an error. HP_ERR_NOMEM. */
 enum hp_err hp_images_reach(struct hp_images *images, const struct hp_code *code, uint32_t block);
 
-/* Whether the module that was reached last has code where another one has some, too. */
+/* Whether the code of the last reached module overlaps that of another one. */
 bool hp_images_overlap(const struct hp_images *images);
 
-/* Reads up to `size` bytes of code at an address, fewer where the code ends, from the module that
- * was reached last of those that have some there. `*mode`: as of that module's first block. 0:
- * there is none. */
+/* Reads up to `size` bytes of code at an address, fewer where the code ends; of several modules
+ * with code there, from the last reached. `*mode`: that of the module's first block. 0: none. */
 size_t hp_images_read(const struct hp_images *images, uint64_t address, uint8_t *bytes, size_t size,
                       enum hp_isa_mode *mode);
 

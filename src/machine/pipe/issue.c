@@ -48,7 +48,7 @@ uint64_t hp_pipe_next_free_unit(struct hp_pipe *p)
 
 /* --- One uop ---------------------------------------------------------------------------------- */
 
-/* Those that wait for a result that will be there in cycle `done`. */
+/* Wakes the uops that wait for a result that is available in cycle `done`. */
 static void tell_all(struct hp_pipe *p, uint64_t key, struct pipe_uop *from, uint32_t insn,
                      uint64_t done)
 {
@@ -102,7 +102,7 @@ static inline void note_only(struct hp_pipe *p, uint64_t key, const struct pipe_
     }
 }
 
-/* What timings say of it. */
+/* Fills in its timing. */
 static inline void note_issue(struct hp_pipe *p, uint64_t key, const struct pipe_uop *uop,
                               struct pipe_insn *insn, uint64_t done)
 {
@@ -134,7 +134,7 @@ static inline void note_issue(struct hp_pipe *p, uint64_t key, const struct pipe
         all_issued(p, key >> 3, insn, t);
 }
 
-/* A load: when it is complete; PIPE_NEVER: it has to wait (rule 9). */
+/* A load: when it completes; PIPE_NEVER: it has to wait (rule 9). */
 static uint64_t load(struct hp_pipe *p, uint64_t key, struct pipe_insn *insn,
                      const struct pipe_suop *s)
 {
@@ -198,8 +198,8 @@ static inline unsigned oldest_kind(const struct hp_pipe *p, uint32_t kinds)
     return oldest;
 }
 
-/* A division takes its unit for longer than this cycle: then `units` does not count it, and `used`
- * need not. */
+/* A division holds its unit beyond this cycle. Then `units` no longer counts the unit, so `used`
+ * must not. */
 static void issue_oldest(struct hp_pipe *p)
 {
     uint8_t used[HP_UNITS] = {0};
@@ -252,7 +252,8 @@ static void issue_in_order(struct hp_pipe *p)
     }
 }
 
-/* What became ready in this cycle and was not issued; what did before has the event already. */
+/* Marks uops that became ready in this cycle and were not issued; older ones have the event
+ * already. */
 static void mark_passed_over(struct hp_pipe *p)
 {
     for (uint32_t i = 0; i < p->n_arrived; i++)

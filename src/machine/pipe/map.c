@@ -11,7 +11,7 @@ static bool suffices(uint64_t free, uint64_t needed, unsigned of)
     return (free - (needed & (uint64_t)0x7ffff << of)) >> (of + 19) & 1;
 }
 
-/* The event of the first thing that is missing. */
+/* The event of the first resource that is missing. */
 static uint32_t what_is_missing(const struct hp_pipe *p, const struct pipe_shape *shape)
 {
     uint64_t holds = p->free_to_hold, occupies = p->free_to_occupy;
@@ -47,7 +47,7 @@ static inline void take(struct hp_pipe *p, const struct pipe_shape *shape)
 static inline void wait_for_issue(struct hp_pipe *p, uint64_t key, struct pipe_uop *uop,
                                   struct pipe_uop *of)
 {
-    /* One that gives it several registers is waited for once. */
+    /* A uop that provides several registers is waited for once. */
     if (of->waiting != PIPE_NO_LINK && p->links[of->waiting].key == key)
         return;
     uop->pending++;
@@ -97,7 +97,7 @@ static inline void map_uop(struct hp_pipe *p, uint64_t key, struct pipe_uop *uop
     else
         for (const uint8_t *reg = s->regs, *end = reg + s->n_reads; reg < end; reg++)
             wait_for_register(p, key, uop, &p->writers[*reg]);
-    /* Its own instruction's have just been mapped: none has been issued. */
+    /* Those of its own instruction have just been mapped: none has been issued. */
     for (unsigned after = s->after; after; after &= after - 1)
         wait_for_issue(p, key, uop, uop - (key & 7) + __builtin_ctz(after));
     if (!uop->pending)
@@ -169,7 +169,7 @@ void hp_pipe_map(struct hp_pipe *p)
 
 /* --- Taking back ------------------------------------------------------------------------------ */
 
-/* Of a register set, those whose writer was aborted. */
+/* The registers of a set whose writer was aborted. */
 static uint64_t lost(struct pipe_writer *writers, uint64_t position)
 {
     uint64_t set = 0;

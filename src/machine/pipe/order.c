@@ -76,7 +76,7 @@ enum order hp_pipe_order_load(struct hp_pipe *p, uint64_t key, struct pipe_insn 
 
 /* --- Stores ----------------------------------------------------------------------------------- */
 
-/* Loads for which there is no store any more that they wait for. */
+/* Wakes loads whose older stores have all been issued. */
 static void wake_for_all(struct hp_pipe *p)
 {
     uint32_t *at = &p->for_all_stores;
@@ -91,8 +91,8 @@ static void wake_for_all(struct hp_pipe *p)
     }
 }
 
-/* The oldest load behind the store that overlaps it and has its value from before it was too early.
- */
+/* Finds the oldest younger load that overlaps the store and took its value from before it: it was
+ * issued too early. */
 static void look_for_early(struct hp_pipe *p, const struct pipe_store *store, uint32_t position)
 {
     for (uint32_t at = store->loads; at != p->loads_tail; at++) {
@@ -137,7 +137,7 @@ void hp_pipe_order_retire(struct hp_pipe *p, const struct pipe_insn *insn)
     p->loads_head += insn->shape.n_loads;
 }
 
-/* A list of loads without those from `key` on. */
+/* Removes the loads from `key` on from a list. */
 static void drop(struct hp_pipe *p, uint32_t *list, uint64_t key)
 {
     while (*list != PIPE_NO_LINK) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Making and running a pipe. A cycle has five phases; fetch, the last, may have to wait until more
- * has been fed, and the cycle goes on from there. So the other phases never depend on what has been
- * fed.
+ * Making and running a pipe. A cycle has five phases. Fetch, the last, may have to wait until more
+ * has been fed; the cycle then continues from there. So the other phases never depend on how much
+ * has been fed.
  */
 #include "machine/pipe/pipe_impl.h"
 #include "machine/pipe/power.h"
@@ -57,7 +57,7 @@ static void set_machine(struct hp_pipe *p, const struct hp_machine *m)
     p->data_bits = (unsigned)__builtin_ctzll(m->l1d.line);
 }
 
-/* Zeroed; sets the error if there is no memory. */
+/* Zeroed; sets the error when memory runs out. */
 static void *allocate(struct hp_pipe *p, uint64_t n, size_t size)
 {
     void *memory = calloc((size_t)n, size);
@@ -66,7 +66,7 @@ static void *allocate(struct hp_pipe *p, uint64_t n, size_t size)
     return memory;
 }
 
-/* The same, on cache lines. */
+/* The same, aligned to cache lines. */
 static void *allocate_lines(struct hp_pipe *p, uint64_t n, size_t size)
 {
     size_t bytes = ((size_t)n * size + 63) / 64 * 64;
@@ -193,8 +193,8 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The next cycle in which something can happen, when nothing did in this one: all that is waited
- * for has a time. */
+/* The next cycle in which something can happen, when nothing did in this one: every wait has a
+ * known end. */
 static uint64_t next_event(struct hp_pipe *p)
 {
     uint64_t next = hp_pipe_next_arrival(p);
@@ -242,7 +242,7 @@ static void add_events(struct hp_pipe *p)
     }
 }
 
-/* As far as is known what happens. */
+/* Runs as far as the right path is known. */
 static enum hp_err run(struct hp_pipe *p)
 {
     p->core->memory.events = &p->events;

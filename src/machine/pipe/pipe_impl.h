@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A core in cycles from within. docs/pipeline.md has the rules; "rule n" below and in the .c files
- * is one of those.
+ * Internals of a core in cycles. "Rule n" here and in the .c files refers to docs/pipeline.md.
  *
  * A fetched instruction gets a *position*, counted from 1; a redirect takes positions back. From
  * oldest to youngest: the reorder buffer (head ... mapped), then the fetch queue (mapped ... tail).
@@ -30,7 +29,7 @@
 #define PIPE_NEVER   UINT64_MAX /* a cycle */
 #define PIPE_WHEEL   1024       /* buckets */
 #define PIPE_PERIOD  16384      /* cycles: rule 9 */
-#define PIPE_BATCH   512        /* timings handed out at a time, at least */
+#define PIPE_BATCH   512        /* least timings delivered at a time */
 #define PIPE_FEED    256        /* blocks taken in at a time */
 #define PIPE_NO_LINK UINT32_MAX
 
@@ -38,8 +37,8 @@
 
 enum {
     FED_TAKEN = 1 << 0,
-    FED_TAIL = 1 << 1,  /* the outcome of its transfer is not known */
-    FED_BREAK = 1 << 2, /* it does not follow from the block before */
+    FED_TAIL = 1 << 1,  /* the outcome of its transfer is unknown */
+    FED_BREAK = 1 << 2, /* it does not follow from the previous block */
     FED_MEASURED = 1 << 3,
     FED_ADDRESSES = 1 << 4,
     FED_ASKED = 1 << 5, /* its transfer was predicted: `forecast` */
@@ -81,7 +80,7 @@ enum {
 #define PIPE_QUEUES  (((uint64_t)1 << OCCUPIES_BUFFER) - 1)
 #define PIPE_ONE(of) ((uint64_t)1 << (of))
 
-/* What an instruction in flight has from the static one, in one piece. */
+/* What an instruction in flight takes from the static one. */
 struct pipe_shape {
     uint32_t uops; /* id of the first */
     uint8_t n_uops, n_loads, n_stores;
@@ -89,9 +88,8 @@ struct pipe_shape {
     uint8_t n_mems;
     uint16_t first_mem;
     uint8_t flow, static_flags; /* of hp_static */
-    uint64_t holds; /* registers and places in the memory queue that it takes until it leaves */
-    uint64_t
-        occupies; /* a place in the reorder buffer likewise, one in a queue until it is issued */
+    uint64_t holds;    /* registers and memory queue entries that it holds until it leaves */
+    uint64_t occupies; /* a reorder buffer entry likewise, a queue entry until it is issued */
 };
 
 struct pipe_static {
@@ -100,10 +98,10 @@ struct pipe_static {
     bool crosses; /* ends in the next line */
 };
 
-/* Registers are numbered through: general ones, then vector registers. Those that are read come
- * first. */
+/* Registers are numbered consecutively: general ones, then vector registers. Those read come first.
+ */
 #define PIPE_REGS 18
-#define PIPE_MANY UINT8_MAX /* n_reads: there are more than that, hp_uop has them */
+#define PIPE_MANY UINT8_MAX /* n_reads: too many; hp_uop has them */
 struct pipe_suop {
     uint8_t unit, operand, after, access;
     uint16_t latency, busy;
@@ -118,11 +116,11 @@ struct pipe_insn {
     struct hp_timing *timing;
     struct pipe_shape shape;
     uint64_t done;          /* cycle; PIPE_NEVER: not all of its uops have been issued */
-    uint64_t complete;      /* the latest of those that have */
+    uint64_t complete;      /* the latest of those issued */
     uint64_t address[2];    /* of its operands */
     uint8_t unissued;       /* of its uops */
     uint8_t unloaded;       /* of those, loads */
-    uint8_t last;           /* the uop that is complete last, so far */
+    uint8_t last;           /* the uop that completes last, so far */
     uint8_t known;          /* bit i: address[i] is known */
     uint32_t insn;          /* static id */
     uint64_t loaded;        /* the latest completion of its loads */
@@ -135,13 +133,12 @@ struct pipe_insn {
 enum { UOP_WAITING, UOP_READY, UOP_ASLEEP, UOP_ISSUED };
 
 struct pipe_uop {
-    uint64_t ready;         /* as far as is known; when it is issued: when it is complete */
-    uint64_t producer_done; /* when what it waited for longest was complete; at first the cycle
-                               behind map */
-    uint32_t producer;      /* that one's static id */
+    uint64_t ready;         /* as far as is known; once issued: when it completes */
+    uint64_t producer_done; /* when its latest operand completes; initially the cycle after map */
+    uint32_t producer;      /* static id of that operand's producer */
     uint32_t producer_at;   /* and position, modulo 2^32 */
-    uint32_t waiting;       /* list of those that wait for it, the youngest first */
-    uint16_t pending;       /* results it waits for whose time is not known */
+    uint32_t waiting;       /* list of uops that wait for it, the youngest first */
+    uint16_t pending;       /* results it waits for whose time is unknown */
     uint8_t state, unit;
 };
 
@@ -151,15 +148,15 @@ struct pipe_link {
     uint32_t next;
 };
 
-/* The last writer of a register. Below the head: it is not in flight any more. */
+/* The last writer of a register. Below the head: no longer in flight. */
 struct pipe_writer {
     uint64_t at;
-    uint32_t uop; /* where it is in flight_uops */
+    uint32_t uop; /* index in flight_uops */
 };
 
 /* Of static instructions, by id. */
 struct pipe_note {
-    uint64_t address[2]; /* where its operands were last on the right path */
+    uint64_t address[2]; /* addresses of its operands when last on the right path */
     uint32_t period;     /* 1 + the period in which its loads wait for all stores: rule 9 */
     uint8_t known;
 };
@@ -173,23 +170,23 @@ struct pipe_ready {
 /* Divisions hold their units. */
 struct pipe_held {
     uint32_t n;
-    uint64_t *until; /* the cycle in which each is free again */
+    uint64_t *until; /* the cycle in which each becomes free */
 };
 
 /* A store of the right path in the reorder buffer. Until its address is known its range is empty.
  */
 struct pipe_store {
     uint64_t first, last;
-    uint32_t loads;   /* position in the load queue: those from there on are younger */
-    uint32_t waiting; /* loads that it has a part of */
+    uint32_t loads;   /* position in the load queue: loads from there on are younger */
+    uint32_t waiting; /* list: loads that wait for it */
     bool issued;
 };
 
 /* A load, likewise until it is issued. */
 struct pipe_load {
     uint64_t first, last;
-    uint64_t at;   /* its instruction's position */
-    uint32_t from; /* the store that it has its value from: 1 + position in the store queue */
+    uint64_t at;   /* position of its instruction */
+    uint32_t from; /* the store that its value came from: 1 + position in the store queue */
     bool forwarded;
 };
 
@@ -204,7 +201,7 @@ struct pipe_lines {
     struct pipe_line *table; /* open addressing */
     uint32_t mask, used;
     uint64_t last;    /* when the last of them arrives */
-    uint64_t *places; /* heap: when each is free, the first on top */
+    uint64_t *places; /* heap: when each becomes free, the first on top */
     uint32_t n_places;
 };
 
@@ -212,37 +209,37 @@ struct pipe_lines {
 
 struct pipe_wrong {
     bool on;
-    uint64_t at;                /* where it goes on when `piece` is none; 0: unknown */
+    uint64_t at;                /* where it continues when `piece` is none; 0: unknown */
     uint32_t piece, index;      /* HP_NO_ID: to be looked up */
     uint64_t *calls;            /* return addresses of its calls */
     uint32_t n_calls, returned; /* returned: entries of the return stack used */
 };
 
-/* The instruction that fetch is at: what was read for it. */
+/* The instruction that fetch is at, and what was read for it. */
 struct pipe_fetch {
-    uint64_t from;      /* the cycle in which fetch goes on */
+    uint64_t from;      /* the cycle in which fetch resumes */
     uint64_t line;      /* next of its lines to be read, if `begun` */
     uint64_t last_line; /* read last, in cycle `last_cycle` */
     uint64_t last_cycle;
-    uint64_t arrived; /* a line that was missing and is there in cycle `from`; PIPE_NEVER: none */
+    uint64_t arrived; /* a missing line that arrives in cycle `from`; PIPE_NEVER: none */
     uint32_t events;
     uint8_t code_from;
-    bool begun, looked; /* looked: up, one of its lines */
+    bool begun, looked; /* looked: one of its lines was looked up */
 };
 
 struct pipe_power;
 
 struct hp_pipe {
     uint64_t now;
-    bool in_cycle;       /* all but the fetch phase of this cycle has been run */
+    bool in_cycle;       /* all phases of this cycle but fetch have been run */
     bool moved;          /* something happened in this cycle */
-    bool measured;       /* what is fed now */
-    bool break_next;     /* before what is fed next */
-    bool fetch_measured; /* what is fetched now; of wrong paths as the transfer before */
+    bool measured;       /* state of feeding */
+    bool break_next;     /* before the next block fed */
+    bool fetch_measured; /* of what is fetched now; of wrong paths: as of the transfer before */
     bool last_measured;  /* what was fetched last */
     enum hp_err error;
 
-    /* Tables of the program, asked for again when it grew. */
+    /* Tables of the program, reloaded when it grew. */
     const struct hp_static *insns;
     const struct hp_uop *uops;
     struct pipe_static *statics;
@@ -255,10 +252,10 @@ struct hp_pipe {
     uint64_t head, mapped, tail;
     uint32_t mask;
     struct pipe_insn *flight;
-    struct pipe_uop *flight_uops; /* 8 a position */
+    struct pipe_uop *flight_uops; /* 8 for each position */
     struct pipe_writer writers[128];
     uint64_t free_to_hold, free_to_occupy; /* as in pipe_shape, with PIPE_ABOVE */
-    uint32_t n_serial;                     /* that run alone, in the reorder buffer */
+    uint32_t n_serial;                     /* instructions that run alone, in the reorder buffer */
 
     /* Waiting and ready. */
     struct pipe_link *links;
@@ -268,16 +265,16 @@ struct hp_pipe {
     uint32_t n_soon;
     uint32_t wheel[PIPE_WHEEL];
     uint64_t wheel_bits[PIPE_WHEEL / 64];
-    uint32_t far;       /* list: beyond the wheel */
+    uint32_t far;       /* list: too late for the wheel */
     uint64_t far_first; /* not before this cycle; PIPE_NEVER: empty */
     struct pipe_ready ready[HP_UNITS];
     uint32_t ready_mask;
     uint32_t kinds;    /* bit k: ready[k] is not empty */
     uint64_t *arrived; /* keys: ready since this cycle */
     uint32_t n_arrived;
-    uint8_t units[HP_UNITS]; /* how many are not held */
+    uint8_t units[HP_UNITS]; /* units that are not held */
     uint8_t units_n[HP_UNITS];
-    uint32_t full; /* bit k: all are held */
+    uint32_t full; /* bit k: all units are held */
     uint32_t n_held;
     struct pipe_held held[HP_UNITS];
     uint64_t in_order_at; /* key of the next to be issued, in order cores */
@@ -287,12 +284,12 @@ struct hp_pipe {
     struct pipe_load *loads;
     uint32_t stores_head, stores_tail, stores_unissued; /* unissued: the oldest, or the tail */
     uint32_t loads_head, loads_tail, order_mask;
-    uint32_t for_all_stores; /* list: loads that wait for all stores before them */
+    uint32_t for_all_stores; /* list: loads that wait for all older stores */
     struct pipe_lines lines;
 
     /* Redirects. */
     uint64_t unresolved;  /* position of the mispredicted transfer; 0: none */
-    uint64_t resolved_in; /* cycle; PIPE_NEVER: not known */
+    uint64_t resolved_in; /* cycle; PIPE_NEVER: unknown */
     uint64_t trap_at;     /* position of the load; 0: none */
     uint64_t trap_in;     /* cycle */
 
@@ -309,13 +306,13 @@ struct hp_pipe {
     struct pipe_wrong wrong;
     uint32_t history;
 
-    /* The branch queue: when each that was taken in is finished; a ring of `queue` + 1. */
+    /* The branch queue: when each accepted transfer is finished; a ring of `queue` + 1. */
     uint64_t *queue;
     uint32_t queue_size, queue_first, queue_n;
     uint64_t queue_end;
     bool queue_stalled;
 
-    /* Timings: numbers given ... tail; handed out ... head. */
+    /* Timings: numbers are assigned up to tail, delivered up to head. */
     struct hp_timing *timings;
     size_t cap_timings; /* power of two */
     uint64_t timings_head, timings_tail;
@@ -330,9 +327,9 @@ struct hp_pipe {
     struct hp_program *program;
     struct hp_core *core;
     struct hp_pipe_config config;
-    struct hp_events events; /* of the core's memory, since they were last added to its totals */
+    struct hp_events events; /* of the core's memory, not yet added to its totals */
     struct hp_pipe_stats stats;
-    struct pipe_power *power; /* power.h; NULL: not asked for */
+    struct pipe_power *power; /* power.h; NULL: not wanted */
 
     /* With HP_CHECKS. */
     uint64_t check_insn; /* number of the next right-path instruction to retire */
@@ -365,7 +362,7 @@ static inline uint32_t n_queued(const struct hp_pipe *p)
     return (uint32_t)(p->tail - p->mapped);
 }
 
-/* A cycle as timings have it. */
+/* A cycle as timings store it. */
 static inline uint32_t since(const struct hp_timing *timing, uint64_t cycle)
 {
     uint64_t cycles = cycle - timing->fetched;
@@ -384,17 +381,17 @@ enum hp_err hp_pipe_feed_tail(struct hp_pipe *p, const struct hp_event *tail);
 /* The last of the oldest block has retired. */
 void hp_pipe_block_retired(struct hp_pipe *p);
 
-/* fetch.c: the fetch phase; false: it has to know more of the right path first. */
+/* fetch.c: the fetch phase; false: it needs more of the right path first. */
 bool hp_pipe_fetch(struct hp_pipe *p);
 
-/* wrong.c: begins, asks for the next instruction's static id (HP_NO_ID: unknown), and goes on
- * behind it, which was fetched: says whether it is predicted taken. */
+/* wrong.c: begins a wrong path; returns the next instruction's static id (HP_NO_ID: unknown);
+ * advances past a fetched instruction and returns whether it is predicted taken. */
 void hp_pipe_wrong_start(struct hp_pipe *p, uint64_t at);
 uint32_t hp_pipe_wrong_insn(struct hp_pipe *p);
 bool hp_pipe_wrong_next(struct hp_pipe *p, const struct hp_static *s);
 
-/* map.c: the map phase; and registers written by what was aborted from `position` on have their
- * writers back. */
+/* map.c: the map phase; and restores the writers of registers that instructions aborted from
+ * `position` on had written. */
 void hp_pipe_map(struct hp_pipe *p);
 void hp_pipe_restore_writers(struct hp_pipe *p, uint64_t position);
 
@@ -402,13 +399,14 @@ void hp_pipe_restore_writers(struct hp_pipe *p, uint64_t position);
 uint32_t hp_pipe_new_link(struct hp_pipe *p);
 void hp_pipe_unlink_all(struct hp_pipe *p, uint32_t list);
 void hp_pipe_put_in_wheel(struct hp_pipe *p, uint64_t key, uint64_t cycle);
-/* Those of this cycle become ready. */
+/* Makes the uops of this cycle ready. */
 void hp_pipe_arrive(struct hp_pipe *p);
-/* A uop that was asleep is ready. */
+/* Makes a waiting uop ready. */
 void hp_pipe_make_ready(struct hp_pipe *p, uint64_t key);
-/* All of a list are; frees it. */
+/* The same for a list, which is freed. */
 void hp_pipe_wake(struct hp_pipe *p, uint32_t list);
-/* What was aborted from `position` on is not ready, and waits for nothing that was not. */
+/* Removes uops aborted from `position` on from the ready lists, and from lists of uops that were
+ * not aborted. */
 void hp_pipe_drop_ready(struct hp_pipe *p, uint64_t position);
 void hp_pipe_drop_waiting(struct hp_pipe *p, uint64_t position);
 /* The first cycle after this in which something becomes ready. */
@@ -418,8 +416,8 @@ uint64_t hp_pipe_next_arrival(struct hp_pipe *p);
 void hp_pipe_issue(struct hp_pipe *p);
 uint64_t hp_pipe_next_free_unit(struct hp_pipe *p);
 
-/* access.c: an operand's access in this cycle, with its events and level; returns when it is
- * complete. */
+/* access.c: an operand's access in this cycle, with its events and level; returns when it
+ * completes. */
 uint64_t hp_pipe_access(struct hp_pipe *p, struct pipe_insn *insn, const struct pipe_suop *uop,
                         bool wait);
 
@@ -437,13 +435,13 @@ void hp_pipe_order_abort(struct hp_pipe *p, uint64_t position);
 void hp_pipe_retire(struct hp_pipe *p);
 void hp_pipe_redirect(struct hp_pipe *p);
 
-/* timing.c: makes room for the timings of a cycle; false: memory ran out. */
+/* timing.c: reserves room for the timings of a cycle; false: memory ran out. */
 bool hp_pipe_timing_room(struct hp_pipe *p);
-/* Hands out those that are complete, if there are `least` of them. */
+/* Delivers those that are complete, if there are at least `least` of them. */
 void hp_pipe_hand_out(struct hp_pipe *p, uint64_t least);
 
-/* check.c: with HP_CHECKS, at the end of every cycle: everything is as it must be, or the process
- * ends. */
+/* check.c: with HP_CHECKS, checks all invariants at the end of every cycle; a violation ends the
+ * process. */
 void hp_pipe_check(struct hp_pipe *p);
 void hp_pipe_check_issued(struct hp_pipe *p, uint64_t key);
 void hp_pipe_check_retired(struct hp_pipe *p, const struct pipe_insn *insn);
@@ -473,7 +471,7 @@ static inline uint32_t hp_pipe_unlink(struct hp_pipe *p, uint32_t link)
     return next;
 }
 
-/* A uop waits for nothing but its cycle, which is after this one. */
+/* Schedules a uop that waits only for its cycle, which is after this one. */
 static inline void hp_pipe_schedule(struct hp_pipe *p, uint64_t key, uint64_t cycle)
 {
     if (cycle == p->now + 1)

@@ -8,7 +8,8 @@
 
 /* --- Making and freeing ----------------------------------------------------------------------- */
 
-/* In a cycle: loads and stores when they are issued, stores when they retire, lines of code. */
+/* Accesses in a cycle: loads and stores when they are issued, stores when they retire, lines of
+ * code. */
 static size_t count_uses(const struct hp_pipe *p)
 {
     return (size_t)p->issue + 2 * (size_t)p->retire + p->code_ports + 1;
@@ -80,14 +81,13 @@ static void add_long(uint64_t *to, const struct hp_events *events)
         to[k] += events->count[k];
 }
 
-/* What n accesses in a cycle cost together. */
+/* The joint cost of n accesses in a cycle. */
 static uint64_t cost_of(uint64_t cost, uint32_t ports, uint32_t n)
 {
     return n <= ports ? cost : cost * n / ports;
 }
 
-/* The part of `cost` for accesses number `from` to `to` - 1 of n: all parts together are all of it.
- */
+/* The part of `cost` for accesses `from` to `to` - 1 of n. The parts add up to `cost`. */
 static uint32_t part(uint64_t cost, uint64_t from, uint64_t to, uint64_t n)
 {
     return (uint32_t)(cost * to / n - cost * from / n);
@@ -111,7 +111,7 @@ static void settle_cache(struct pipe_power *w, struct power_cache *cache)
     cache->n = cache->n_uses = 0;
 }
 
-/* The lines of a cycle are shared by all that was fetched in it, and what it was still reading for.
+/* The lines of a cycle are shared by all instructions fetched in it, and the one still being read.
  */
 static void settle_fetch(struct pipe_power *w)
 {
@@ -128,7 +128,7 @@ static void settle_fetch(struct pipe_power *w)
     w->reads = w->n_fetched = 0;
 }
 
-/* What has retired goes to its block: nothing comes to it any more. */
+/* Adds the events of retired instructions to their block: they get no more. */
 static void take_up_to(struct pipe_power *w, uint64_t last)
 {
     for (; w->next <= last; w->next++)
@@ -163,7 +163,7 @@ static void settle(struct hp_pipe *p)
     take_up_to(w, p->head - 1);
 }
 
-/* Whatever comes first in a cycle ends the one before. */
+/* The first access in a cycle ends the previous cycle. */
 static struct pipe_power *enter(struct hp_pipe *p)
 {
     if (p->power->cycle != p->now)
@@ -217,7 +217,7 @@ static void use(struct power_cache *cache, uint64_t position, uint32_t n)
     cache->n += n;
 }
 
-/* Of the lower levels, what is no access (fills, memory) costs the same in both models. */
+/* In the lower levels, what is not an access (fills, memory) costs the same in both models. */
 static void end(struct hp_pipe *p, uint64_t position)
 {
     struct pipe_power *w = p->power;

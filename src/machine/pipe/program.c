@@ -17,12 +17,12 @@
 #define PAGE_BITS  12
 #define INSN_BYTES 16 /* at least as long as any instruction */
 
-/* What the outside need not know of a piece. */
+/* Private part of a piece. */
 struct origin {
     uint64_t start;
     size_t bytes; /* of a wrong path: where its code is in `bytes` */
     uint8_t mode; /* enum hp_isa_mode */
-    bool current; /* the latest that was reached at its address */
+    bool current; /* the last reached at its address */
 };
 
 struct hp_program {
@@ -156,7 +156,7 @@ enum hp_err hp_program_block(struct hp_program *program, uint32_t block, uint32_
 
 /* --- Wrong paths ------------------------------------------------------------------------------ */
 
-/* Another module may have code where there was none, or other code where there was some. */
+/* A new module may have code where there was none, or different code. */
 static void reach_module(struct hp_program *p, uint32_t block)
 {
     size_t before = p->images.n;
@@ -167,7 +167,7 @@ static void reach_module(struct hp_program *p, uint32_t block)
         hp_map64_fini(&p->guessed);
 }
 
-/* Without memory for the entry the look-up finds nothing later: no harm. */
+/* If memory runs out, later look-ups find nothing, which is harmless. */
 void hp_program_reach(struct hp_program *program, uint32_t piece)
 {
     struct origin *origin = &program->origins[piece];
@@ -186,7 +186,7 @@ void hp_program_reach(struct hp_program *program, uint32_t piece)
         reach_module(program, block);
 }
 
-/* Decodes straight code, up to its first transfer; how many instructions. */
+/* Decodes straight-line code up to its first transfer; returns the number of instructions. */
 static uint32_t decode(struct hp_program *p, const struct origin *origin, const uint8_t *bytes,
                        size_t size, struct hp_insn insns[HP_PIECE_MAX])
 {
@@ -202,7 +202,7 @@ static uint32_t decode(struct hp_program *p, const struct origin *origin, const 
     return HP_PIECE_MAX;
 }
 
-/* Makes the piece that a file has at an address. HP_ERR_NOTFOUND: none has. */
+/* Makes a piece from the code of a file at an address. HP_ERR_NOTFOUND: no file has any. */
 static enum hp_err guess(struct hp_program *p, uint64_t address)
 {
     struct hp_insn insns[HP_PIECE_MAX];
@@ -274,7 +274,7 @@ struct hp_code *hp_program_code(const struct hp_program *program)
     return program->code;
 }
 
-/* The piece that an instruction is in; ids ascend with pieces. */
+/* The piece that contains an instruction; ids ascend with pieces. */
 static uint32_t piece_of(const struct hp_program *p, uint32_t insn)
 {
     return (uint32_t)HP_BISECT(i, 1, p->n_pieces, p->pieces[i].first <= insn) - 1;

@@ -14,7 +14,7 @@ static void give_back(struct hp_pipe *p, const struct pipe_insn *insn)
 
 /* --- Retiring --------------------------------------------------------------------------------- */
 
-/* The branch queue takes a transfer in; false: it is full. */
+/* The branch queue accepts a transfer; false: it is full. */
 static bool enqueue(struct hp_pipe *p, uint64_t cost)
 {
     while (p->queue_n && p->queue[p->queue_first] <= p->now) {
@@ -82,7 +82,7 @@ static void abort_mapped(struct hp_pipe *p, uint64_t position, const struct pipe
     for (unsigned i = 0; i < insn->shape.n_uops; i++) {
         struct pipe_uop *uop = uop_at(p, position << 3 | i);
         hp_pipe_unlink_all(p, uop->waiting);
-        uop->state = UOP_ISSUED; /* the wheel may have its key still */
+        uop->state = UOP_ISSUED; /* the wheel may still have its key */
     }
 }
 
@@ -106,7 +106,7 @@ static void abort_insn(struct hp_pipe *p, uint64_t position)
         abort_mapped(p, position, insn);
 }
 
-/* All from `position` on. */
+/* Aborts all from `position` on. */
 static void abort_from(struct hp_pipe *p, uint64_t position)
 {
     if (p->power)
@@ -155,8 +155,8 @@ static void redirect(struct hp_pipe *p)
     abort_from(p, p->unresolved + 1);
 }
 
-/* A load that was too early is older than the transfer behind which a wrong path is fetched: it was
- * on the right one. */
+/* A trap goes first: a load that was too early is on the right path, so it is older than the
+ * mispredicted transfer. */
 void hp_pipe_redirect(struct hp_pipe *p)
 {
     if (p->trap_at)

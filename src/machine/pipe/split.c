@@ -18,19 +18,19 @@ const char *hp_unit_name(enum hp_unit_kind unit)
 
 /* --- Splitting -------------------------------------------------------------------------------- */
 
-/* An instruction while it is split. */
+/* An instruction being split. */
 struct split {
     const struct hp_machine *machine;
     const struct hp_insn *insn;
     struct hp_uop *uops;
     unsigned n;
     uint8_t loads;     /* bit i: micro-operation i is a load */
-    uint8_t computing; /* the bit of the one that computes; 0: none does */
-    uint64_t updated;  /* what the update writes; 0: there is none */
+    uint8_t computing; /* the bit of the one that computes; 0: none */
+    uint64_t updated;  /* registers that the update writes; 0: no update */
     uint64_t stepped;  /* what it reads */
 };
 
-/* Base and index of an operand; those that are no registers add nothing. */
+/* Base and index of an operand; those that are not registers add nothing. */
 static uint64_t address_registers(const struct hp_mem *mem)
 {
     uint64_t set = 0;
@@ -51,7 +51,7 @@ static bool computes(enum hp_op op)
     return op != HP_OP_LOAD && op != HP_OP_STORE && op != HP_OP_NOP;
 }
 
-/* x86: sets the stack pointer by the frame pointer, and loads that. */
+/* x86 leave: sets the stack pointer from the frame pointer, and loads the frame pointer. */
 static bool is_leave(enum hp_arch arch, const struct hp_insn *insn)
 {
     const unsigned stack = 4, frame = 5;
@@ -59,8 +59,8 @@ static bool is_leave(enum hp_arch arch, const struct hp_insn *insn)
            insn->mems[0].base == frame && insn->writes.gpr == (1u << stack | 1u << frame);
 }
 
-/* Addresses that an instruction steps on. The pointer of a plain load that overwrites its own base
- * is its result, not a step. */
+/* Registers that an instruction updates as addresses. A plain load that overwrites its own base
+ * does not: the register is its result. */
 static void find_update(struct split *s, enum hp_arch arch)
 {
     const struct hp_insn *insn = s->insn;
@@ -85,7 +85,7 @@ static struct hp_uop *add(struct split *s, enum hp_unit_kind unit, uint64_t late
     return uop;
 }
 
-/* In order cores access an operand that is read and written once, for both. */
+/* In-order cores access an operand that is both read and written once. */
 static unsigned load_access(const struct split *s, const struct hp_mem *mem)
 {
     const struct hp_insn *insn = s->insn;
@@ -132,7 +132,7 @@ static void add_loads(struct split *s)
         last->writes = results(s);
 }
 
-/* Where an operation class computes, and for how long. */
+/* The unit and latency of an operation class. */
 static void set_unit(const struct hp_latency_config *latency, enum hp_op op, struct hp_uop *uop)
 {
     enum hp_unit_kind unit = HP_UNIT_ALU;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The static code as the pipe uses it: what is asked of every instruction, close together.
+ * The static code as the pipe uses it: what every instruction needs, close together.
  */
 #include "machine/pipe/pipe_impl.h"
 
@@ -31,7 +31,7 @@ static uint8_t flags_of(const struct hp_pipe *p, const struct hp_static *s)
     return (uint8_t)flags;
 }
 
-/* More than there are: as many as there are. */
+/* What an instruction holds, limited to what the machine has. */
 static uint64_t holds(const struct hp_pipe *p, const struct hp_static *s)
 {
     uint64_t places = smaller((uint32_t)s->n_loads + s->n_stores, p->memory_queue);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Timings: a ring in the order of fetch, filled in while the instruction is in flight, and handed
- * out from it.
+ * Timings: a ring in the order of fetch, filled in while instructions are in flight, and delivered
+ * from there.
  */
 #include "machine/pipe/pipe_impl.h"
 
 #include <stdlib.h>
 
-/* The place of an instruction's timing in the ring: its number, modulo the size of that. */
+/* An instruction's timing in the ring: its number modulo the ring's size. */
 static uint64_t number_of(const struct hp_pipe *p, const struct pipe_insn *insn)
 {
     return (uint64_t)(insn->timing - p->timings);

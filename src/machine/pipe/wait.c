@@ -24,7 +24,7 @@ void hp_pipe_unlink_all(struct hp_pipe *p, uint32_t list)
         list = hp_pipe_unlink(p, list);
 }
 
-/* Lists have the youngest first: what was aborted is at their heads. */
+/* Lists have the youngest first: aborted uops are at their heads. */
 void hp_pipe_drop_waiting(struct hp_pipe *p, uint64_t position)
 {
     for (uint64_t at = p->head; at < position; at++) {
@@ -41,7 +41,7 @@ void hp_pipe_drop_waiting(struct hp_pipe *p, uint64_t position)
 
 /* --- Ready ------------------------------------------------------------------------------------ */
 
-/* Mostly it is the youngest. */
+/* Usually it is the youngest. */
 static inline void insert(struct hp_pipe *p, struct pipe_ready *ready, uint64_t key)
 {
     uint32_t mask = p->ready_mask, i = ready->first + ready->n++;
@@ -119,7 +119,7 @@ static inline bool is_waiting(struct hp_pipe *p, uint64_t key, const struct pipe
            !uop->pending;
 }
 
-/* What is near enough by now goes into the wheel. */
+/* Moves what is near enough by now into the wheel. */
 static void bring_nearer(struct hp_pipe *p)
 {
     uint32_t link = p->far;

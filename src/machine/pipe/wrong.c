@@ -41,7 +41,7 @@ static uint64_t returns_to(struct hp_pipe *p)
     return hp_ras_peek(&p->core->branches.ras, w->returned++);
 }
 
-/* Where a transfer that is taken goes; 0: unknown. */
+/* The target of a taken transfer; 0: unknown. */
 static uint64_t target_of(struct hp_pipe *p, const struct hp_static *s)
 {
     switch ((enum hp_flow)s->flow) {
