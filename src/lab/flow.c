@@ -154,8 +154,8 @@ static enum hp_err find_functions(struct hp_lab_survey *s)
     return HP_OK;
 }
 
-/* Counting sort: sizes first, two places further, then each list's start moves on to be the next
- * one's. */
+/* Counting sort: the sizes are stored two entries further, then each list's start advances to
+ * become the next one's. */
 static enum hp_err group(struct hp_lab_survey *s)
 {
     const struct hp_lab_flow *w = s->flow;

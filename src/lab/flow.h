@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The flow of control in a run: which block came after which, how often, function by function; and
+ * The flow of control in a run: which block followed which, how often, function by function; and
  * the general paths.
  */
 #ifndef HP_LAB_FLOW_H
@@ -14,10 +14,10 @@
 /* A profiler. */
 struct hp_lab_flow {
     struct hp_profiler profiler; /* first */
-    struct hp_edge_count *edges; /* in the order of first execution */
+    struct hp_edge_count *edges; /* in order of first execution */
     size_t n_edges, cap_edges;
     struct hp_map64 by_ends; /* from << 32 | to */
-    uint32_t *recent;        /* of a block: its last edge; most go where they went before */
+    uint32_t *recent;        /* of a block: its last edge; most branches repeat it */
     size_t cap_recent;
     uint32_t k;
     struct hp_lab_flow_thread **threads; /* private */
@@ -31,7 +31,7 @@ enum hp_err hp_lab_flow_new(uint32_t k, struct hp_lab_flow **flow);
 /* The sum over all threads. */
 struct hp_general_stats hp_lab_flow_general(const struct hp_lab_flow *flow);
 
-/* After the run: by functions. Of function `f` there are blocks[first_block[f]] up to
+/* After the run: by functions. The blocks of function `f` are blocks[first_block[f]] up to
  * blocks[first_block[f + 1]]; likewise the edges that touch it, so an edge between two functions is
  * there twice. */
 struct hp_lab_survey {
@@ -44,7 +44,7 @@ struct hp_lab_survey {
     size_t *first_block, *first_edge;
 };
 
-/* HP_ERR_NOMEM, also when it ran out during the run. */
+/* HP_ERR_NOMEM, also if memory ran out during the run. */
 enum hp_err hp_lab_survey(struct hp_session *session, const struct hp_lab_flow *flow,
                           struct hp_lab_survey *survey);
 void hp_lab_survey_fini(struct hp_lab_survey *survey);

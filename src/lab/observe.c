@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Running a program with what an experiment compares behind it.
+ * Runs a program with what an experiment compares attached to it.
  */
 #include "lab/lab.h"
 
@@ -37,7 +37,7 @@ static void tick(void *context, struct hp_session *session)
                               hp_session_info(session).instructions);
 }
 
-/* A program that did not end as it should did something else than what is measured. */
+/* A program that ended unexpectedly did not do what is to be measured. */
 static enum hp_err check_end(const struct hp_lab_command *command,
                              const struct hp_session_info *info)
 {
@@ -54,7 +54,7 @@ static enum hp_err check_end(const struct hp_lab_command *command,
     return HP_OK;
 }
 
-/* Figures of nothing are none. */
+/* Without a window in cycles there is nothing to report. */
 static enum hp_err check_windows(const struct hp_windows *windows, uint64_t instructions)
 {
     if (!windows->period || instructions > windows->period - windows->detail)
@@ -78,7 +78,7 @@ static enum hp_err collect(void *context, struct hp_session *session)
     return o->probe->collect(o->probe->context, session);
 }
 
-/* The settings come with what differs: addresses, instructions, machine, windows. */
+/* The settings already have what differs: addresses, instructions, machine, windows. */
 static enum hp_err observe(struct observation *o, struct hp_session_settings *settings)
 {
     int status;

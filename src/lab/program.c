@@ -17,7 +17,7 @@
 #define SCRIPT        "lab/programs.py"
 #define NOT_INSTALLED 3 /* exit status of the script */
 
-/* --- Asking the script ------------------------------------------------------------------------ */
+/* --- Querying the script ---------------------------------------------------------------------- */
 
 static enum hp_err read_all(int fd, char **text)
 {
@@ -72,7 +72,7 @@ static enum hp_err capture(const char *path, char *const *argv, char **output, i
     return err;
 }
 
-/* Asks for `words` (ends with NULL, at most 5). */
+/* Queries `words` (NULL-terminated, at most 5). */
 static enum hp_err ask(char *const *words, char **output, int *status)
 {
     char *script, *python = hp_find_in_path("python3");
@@ -96,7 +96,7 @@ static enum hp_err fail_script(int status)
                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-/* --- Which there are -------------------------------------------------------------------------- */
+/* --- The list --------------------------------------------------------------------------------- */
 
 static enum hp_err add(struct hp_lab_programs *programs, size_t *capacity, const char *name,
                        const char *package, const char *stands_for)
@@ -235,7 +235,7 @@ static enum hp_err parse_command(char *text, struct hp_lab_command *command)
     return n && command->input ? HP_OK : hp_fail(HP_ERR_FORMAT, SCRIPT " gave no command");
 }
 
-/* The script says where it is to be had, in a line. */
+/* The script prints where to get it, in one line. */
 static enum hp_err fail_missing(char *output)
 {
     output[strcspn(output, "\n")] = 0;

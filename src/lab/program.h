@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The programs of the experiments: real ones of the distribution, with generated inputs. Which
- * there are, and how their inputs are made, is written down once, in lab/programs.py; this asks it.
+ * The programs of the experiments: real ones of the distribution, with generated inputs. The list,
+ * and how inputs are made, is in one place, lab/programs.py; this queries it.
  */
 #ifndef HP_LAB_PROGRAM_H
 #define HP_LAB_PROGRAM_H
@@ -15,7 +15,7 @@
 struct hp_lab_program {
     char *name;
     char *package;    /* of Debian */
-    char *stands_for; /* which program of the papers, or why it is here */
+    char *stands_for; /* which program of the papers it is, or why it is included */
 };
 
 struct hp_lab_programs {
@@ -24,32 +24,32 @@ struct hp_lab_programs {
 };
 
 /*
- * All of them, or with `wanted` (names with commas between) those, in that order. HP_ERR_NOTFOUND:
- * no such program, or the script or python3 is not there; the text says which.
+ * All of them, or with `wanted` (comma-separated names) those, in that order. HP_ERR_NOTFOUND: no
+ * such program, or the script or python3 is missing; the text says which.
  */
 enum hp_err hp_lab_programs(const char *wanted, struct hp_lab_programs *programs);
 void hp_lab_programs_fini(struct hp_lab_programs *programs);
 
 /* How to run one. */
 struct hp_lab_command {
-    char **argv; /* ends with NULL */
+    char **argv; /* NULL-terminated */
     char *input; /* file for its standard input */
-    int status;  /* with which it ends when all is well */
+    int status;  /* its exit status on success */
     enum hp_arch arch;
     char *
         sysroot; /* where the libraries of a foreign program are; NULL: it is one of this machine */
 };
 
-/* What is asked for. */
+/* The request. */
 struct hp_lab_request {
     const char *directory; /* for input files */
-    const char *arch;      /* NULL: of this machine */
-    bool short_form;       /* as little as the program can do */
+    const char *arch;      /* NULL: this machine's */
+    bool short_form;       /* as little work as possible */
 };
 
 /*
- * The command of a program, with its input files, which are made when they are not there yet.
- * HP_ERR_UNSUPPORTED: the program is not installed; the text says where it is to be had.
+ * The command of a program, with its input files, which are created if missing. HP_ERR_UNSUPPORTED:
+ * the program is not installed; the text says where to get it.
  */
 enum hp_err hp_lab_command(const struct hp_lab_program *program,
                            const struct hp_lab_request *request, struct hp_lab_command *command);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A table of numbers, one row a program (or whatever is compared), with the mean and the
- * paper's figures below. Printed for people, or written as JSON.
+ * A table of numbers, one row per program (or other item), with the mean and the paper's figures
+ * below. Printed for people, or written as JSON.
  */
 #ifndef HP_LAB_RESULTS_H
 #define HP_LAB_RESULTS_H
@@ -14,7 +14,7 @@
 #define HP_LAB_RESULTS_NAME    40
 
 struct hp_lab_results_column {
-    char key[HP_LAB_RESULTS_NAME]; /* in JSON and, when there is no title, on paper */
+    char key[HP_LAB_RESULTS_NAME]; /* in JSON and, without a title, in print */
     char title[HP_LAB_RESULTS_NAME];
     unsigned decimals;
 };
@@ -26,17 +26,16 @@ struct hp_lab_results_row {
 
 struct hp_lab_results {
     char key[HP_LAB_RESULTS_NAME];
-    const char *title;    /* a sentence; must outlive it */
+    const char *title;    /* a sentence; must outlive the table */
     const char *rows_are; /* "program", "tau", ...; likewise */
-    bool detail;          /* too long for people: only in JSON */
-    bool whole; /* in the mean only rows that have all values count, so that columns can be compared
-                 */
-    bool mean;  /* a line with the mean of each column */
+    bool detail;          /* too long to print: only in JSON */
+    bool whole; /* the mean uses only rows with all values, so that columns can be compared */
+    bool mean;  /* prints a line with the mean of each column */
     struct hp_lab_results_column columns[HP_LAB_RESULTS_COLUMNS];
     size_t n_columns;
     struct hp_lab_results_row *rows;
     size_t n_rows, cap_rows;
-    struct hp_lab_results_row paper[8]; /* figures of a paper, named by where they are from */
+    struct hp_lab_results_row paper[8]; /* figures of a paper, named by their source */
     size_t n_paper;
 };
 
@@ -49,7 +48,7 @@ void hp_lab_results_fini(struct hp_lab_results *results);
 size_t hp_lab_results_column(struct hp_lab_results *results, const char *key, const char *title,
                              unsigned decimals);
 
-/* The index of a column by its key; HP_LAB_RESULTS_COLUMNS when there is none. */
+/* The index of a column by its key; HP_LAB_RESULTS_COLUMNS: none. */
 size_t hp_lab_results_find(const struct hp_lab_results *results, const char *key);
 
 /* Adds an empty row, or finds the one of that name. */
@@ -60,11 +59,11 @@ enum hp_err hp_lab_results_row(struct hp_lab_results *results, const char *name,
 enum hp_err hp_lab_results_set(struct hp_lab_results *results, const char *row, size_t column,
                                double value);
 
-/* Sets a value of the paper's: of the line `where`. Without room, or a column, it is left out. */
+/* Sets one of the paper's values, in the line `where`. Ignored without room or such a column. */
 void hp_lab_results_paper(struct hp_lab_results *results, const char *where, const char *column,
                           double value);
 
-/* The mean of a column over the rows that have a value (or all, see `whole`); NAN when none has. */
+/* The mean of a column over the rows that have a value (or all, see `whole`); NAN: none has. */
 double hp_lab_results_mean(const struct hp_lab_results *results, size_t column);
 
 void hp_lab_results_print(const struct hp_lab_results *results, FILE *out);

@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-/* The first rows of the designs; the others are these, turned by one each, and one with all low. */
+/* The first rows of the designs; the others are these, each rotated by one more, and one with all
+ * low. */
 static const int row_of_8[7] = {1, 1, 1, -1, 1, -1, -1};
 static const int row_of_12[11] = {1, 1, -1, 1, 1, 1, -1, -1, -1, 1, -1};
 
@@ -57,7 +58,7 @@ void hp_design_rank(const double *effects, size_t n, unsigned *ranks)
     }
 }
 
-/* The nearest point at or below x (above: at or beyond it), and the mean of the ys there. */
+/* The nearest point at or below x (above: at or above it), and the mean of the ys there. */
 static bool nearest(const double *xs, const double *ys, size_t n, double x, bool above,
                     double *near_x, double *near_y)
 {

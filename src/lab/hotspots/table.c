@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What is compared: a table each. */
+/* The compared configurations: one table each. */
 static const struct detector {
     const char *key;
     const char *text; /* for hp_hotspot_config_parse() */
@@ -20,8 +20,7 @@ static const struct detector {
 };
 #define N_DETECTORS (sizeof detectors / sizeof *detectors)
 
-/* The slides' table, for the programs that ours stand for, or are like. Millions of instructions.
- */
+/* The slides' table, for the programs that ours represent or resemble. Millions of instructions. */
 static const struct published {
     const char *name;
     double hotspots, insns, of_static, total, detected, after;

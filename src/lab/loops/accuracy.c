@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loop profilers in hardware beside the exact loops (figures 4, 5 and 7 of the paper): errors in
- * iterations, executions and execution time of the ten heaviest loops, and how much of the
+ * Hardware loop profilers compared with the exact loops (figures 4, 5 and 7 of the paper): errors
+ * in iterations, executions and execution time of the ten heaviest loops, and how much of the
  * execution the reported loops capture.
  */
 #include "lab/experiments.h"
@@ -16,13 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is compared: a column each. */
+/* The compared models: one column each. */
 static const struct model {
     const char *key;
     const char *text;           /* for hp_loop_config_parse() */
-    bool frequent;              /* it knows nothing of executions */
+    bool frequent;              /* it does not count executions */
     bool instructions;          /* it counts instructions, and so knows shares of the whole run */
-    struct hp_lab_errors paper; /* 0: it does not say */
+    struct hp_lab_errors paper; /* 0: not given */
     double captured;            /* likewise */
 } models[] = {
     {.key = "full", .text = "daprof-full", .paper = {11, 3, 5}},
@@ -41,13 +41,13 @@ static const struct model {
     {.key = "ranges", .text = "ranges", .instructions = true},
 };
 #define N_MODELS  (sizeof models / sizeof *models)
-#define EIGHT_WAY 2 /* which the paper chooses */
+#define EIGHT_WAY 2 /* the paper's choice */
 
-/* FIFOs before the 8-way cache. */
+/* FIFOs in front of the 8-way cache. */
 static const char *const fifos[] = {"1", "2", "4", "8", "16"};
 #define N_FIFOS (sizeof fifos / sizeof *fifos)
 
-/* Sets of loops for what is executed within them: one a model, and these. */
+/* Sets of loops, for what is executed within them: one per model, and these. */
 enum { BEST = N_MODELS, LOOPS, N_SETS };
 _Static_assert(N_SETS <= 30 && N_MODELS + N_FIFOS <= HP_LOOP_MODELS, "too many models");
 
@@ -221,8 +221,8 @@ static enum hp_err parse_models(struct probe *probe, enum hp_arch arch)
     return HP_OK;
 }
 
-/* What comes before the program's own code is the dynamic linker's: the paper's programs have none.
- */
+/* Hides what the dynamic linker does before the program's own code: the paper's programs have
+ * none. */
 static enum hp_err add_without_linker(struct probe *probe, struct hp_session *session,
                                       struct hp_profiler *profiler)
 {
@@ -256,7 +256,7 @@ static double own_share(const struct hp_lab_loops *loops, const size_t *which, s
     return 100 * own / (double)loops->instructions;
 }
 
-/* What the exact profile says. */
+/* The exact profile. */
 static enum hp_err set_loops(struct probe *probe)
 {
     const struct hp_lab_loops *loops = &probe->loops;
@@ -309,7 +309,7 @@ static enum hp_err set_errors(struct probe *probe, size_t m, const struct hp_lab
     return set(probe, CALM, "time", errors.time);
 }
 
-/* Puts the blocks of a loop into a set. */
+/* Adds the blocks of a loop to a set. */
 static enum hp_err add_set(struct probe *probe, const struct hp_code *code,
                            const struct hp_exact_loop *loop, unsigned bit)
 {
@@ -332,7 +332,7 @@ static enum hp_err add_hardware(struct probe *probe, size_t m, const struct hp_l
     return HP_OK;
 }
 
-/* What a model reports, and which loops that are. */
+/* The entries of a model, and the loops they stand for. */
 static enum hp_err collect_model(struct probe *probe, const struct hp_code *code, size_t m,
                                  const struct hp_exact_loop *exact)
 {
@@ -342,7 +342,7 @@ static enum hp_err collect_model(struct probe *probe, const struct hp_code *code
     size_t n;
     HP_TRY(add_hardware(probe, m, hp_loop_model_stats(model)));
     HP_TRY(hp_loop_model_entries(model, &entries, &n));
-    for (size_t i = 0; i < n && !models[m].instructions; i++) /* better than from bytes */
+    for (size_t i = 0; i < n && !models[m].instructions; i++) /* more precise than from bytes */
         entries[i].instructions =
             entries[i].iterations *
             (double)hp_lab_code_sizes_count(&probe->sizes, entries[i].target, entries[i].address);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * How many instructions there are between two addresses, of those that were executed.
+ * How many executed instructions there are between two addresses.
  */
 #ifndef HP_LAB_LOOPS_CODE_SIZES_H
 #define HP_LAB_LOOPS_CODE_SIZES_H

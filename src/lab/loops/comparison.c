@@ -29,7 +29,7 @@ static enum hp_err add_loop(struct hp_lab_loops *loops, const struct hp_exact_lo
 {
     const struct hp_exact_loop *e = &exact[i];
     struct hp_lab_loop *loop = &loops->loops[i];
-    loop->own += e->counts.self; /* what is nested in it takes its part off */
+    loop->own += e->counts.self; /* nested loops subtract their part */
     loop->executions = e->counts.executions - e->once;
     loop->back_edges = e->counts.back_edges;
     loop->parent = e->parent;
@@ -44,7 +44,7 @@ static enum hp_err add_loop(struct hp_lab_loops *loops, const struct hp_exact_lo
         loops->closings[loops->n_closings++] =
             (struct hp_lab_closing){edge->branch, edge->target, i};
     }
-    for (size_t k = 0; k < e->n_nodes; k++) /* those of nested loops come again later */
+    for (size_t k = 0; k < e->n_nodes; k++) /* nested loops overwrite theirs later */
         HP_TRY(hp_map64_put(&loops->loop_at, hp_code_block(loops->code, e->nodes[k])->start,
                             (uint32_t)i));
     return HP_OK;
@@ -110,7 +110,7 @@ void hp_lab_loops_fini(struct hp_lab_loops *loops)
 
 _Static_assert(HP_MAP64_NONE == HP_NO_ID, "a block in no loop");
 
-/* The innermost loop in which both are; HP_NO_ID: none. What is nested comes later. */
+/* The innermost loop that contains both; HP_NO_ID: none. Nested loops come later. */
 static uint32_t common_loop(const struct hp_lab_loops *loops, uint32_t a, uint32_t b)
 {
     while (a != b && a != HP_NO_ID && b != HP_NO_ID)
@@ -149,7 +149,7 @@ static bool is_chosen(const struct hp_lab_loops *loops, const struct hp_lab_loop
     return false;
 }
 
-/* Puts `i` where its weight belongs among the heaviest so far, which weigh `weights`; returns how
+/* Inserts `i` by its weight among the heaviest so far, whose weights are `weights`; returns how
  * many there are now. */
 static size_t insert(size_t top[HP_LAB_TOP], double weights[HP_LAB_TOP], size_t n, size_t i,
                      double weight)
@@ -178,7 +178,7 @@ size_t hp_lab_loops_top(const struct hp_lab_loops *loops, enum hp_lab_choice cho
     return n;
 }
 
-/* --- What a model says ------------------------------------------------------------------------ */
+/* --- A model's report ------------------------------------------------------------------------- */
 
 enum hp_err hp_lab_report_init(struct hp_lab_report *report, const struct hp_lab_loops *loops,
                                const struct hp_loop_entry *entries, size_t n)

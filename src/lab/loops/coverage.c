@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define KNOWN (1u << 31) /* a block without sets is there, too */
+#define KNOWN (1u << 31) /* marks also a block without sets */
 
 /* Instructions of a block that are in the same sets. */
 struct piece {
@@ -14,11 +14,11 @@ struct piece {
 };
 
 struct span {
-    uint32_t first, n; /* of its pieces; n 0: not looked at yet */
+    uint32_t first, n; /* of its pieces; n 0: not computed yet */
 };
 
 struct frame {
-    uint64_t expected; /* where the call returns to; 0: it is a signal handler's */
+    uint64_t expected; /* the call's return address; 0: a signal handler */
     uint32_t base;
 };
 
@@ -28,8 +28,8 @@ struct thread {
     struct coverage *coverage;
     struct frame *frames;
     size_t n_frames, cap_frames;
-    uint32_t base; /* sets of the calls that are going on */
-    uint32_t last; /* sets of the block before */
+    uint32_t base; /* sets of the open calls */
+    uint32_t last; /* sets of the previous block */
 };
 
 struct coverage {
@@ -75,7 +75,7 @@ static enum hp_err add_piece(struct coverage *w, struct span *span, uint32_t mas
     return HP_OK;
 }
 
-/* Divides a block where others start in it. */
+/* Divides a block where others start inside it. */
 static enum hp_err divide(struct coverage *w, uint32_t id, struct span *span)
 {
     const struct hp_insn *insns;
@@ -122,7 +122,7 @@ static enum hp_err add_count(struct coverage *w, uint32_t mask, uint32_t insns)
     return HP_OK;
 }
 
-/* At most `limit` instructions of a block. */
+/* Runs at most `limit` instructions of a block. */
 static enum hp_err run_block(struct thread *t, uint32_t id, uint32_t limit)
 {
     struct coverage *w = t->coverage;
@@ -146,7 +146,7 @@ static enum hp_err push(struct thread *t, uint64_t expected)
     return HP_OK;
 }
 
-/* To the nearest frame that expects it, if there is one above the handler that runs. */
+/* Returns to the nearest frame that expects it, if there is one above the running handler. */
 static void pop(struct thread *t, uint64_t expected)
 {
     for (size_t i = t->n_frames; i-- > 0;) {
@@ -203,7 +203,7 @@ static void take_event(void *state, const struct hp_event *event)
     }
 }
 
-/* --- Making and asking ------------------------------------------------------------------------ */
+/* --- Creating and queries --------------------------------------------------------------------- */
 
 static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_thread *thread,
                                 void **state)

@@ -20,7 +20,7 @@ struct filter {
     char path[PATH_MAX];
     bool open;
     uint64_t hidden;
-    struct hp_step steps[HP_STEPS_MAX + 1]; /* those behind where it opens */
+    struct hp_step steps[HP_STEPS_MAX + 1]; /* those from where it opens */
 };
 
 static bool is_own(const struct filter *filter, uint32_t block)
@@ -41,7 +41,7 @@ static bool unit_is_own(const struct filter *filter, uint32_t unit)
 
 /* --- Blocks ----------------------------------------------------------------------------------- */
 
-/* From the block before the first of the program's own. */
+/* Passes on everything from the block before the first of the program's own. */
 static void open_batch(struct filter_thread *t, const struct hp_batch *batch)
 {
     struct filter *filter = t->filter;
@@ -85,7 +85,7 @@ static uint64_t unit_insns(const struct filter *filter, uint32_t unit)
     return insns;
 }
 
-/* The same: the last block of a unit stands for what was before. */
+/* The same: the last block of a unit stands for what came before. */
 static void open_steps(struct filter_thread *t, const struct hp_steps *steps)
 {
     struct filter *filter = t->filter;
@@ -120,7 +120,7 @@ static void take_steps(void *state, const struct hp_steps *steps)
         open_steps(t, steps);
 }
 
-/* --- All else --------------------------------------------------------------------------------- */
+/* --- Everything else -------------------------------------------------------------------------- */
 
 static void take_event(void *state, const struct hp_event *event)
 {
@@ -188,7 +188,7 @@ enum hp_err hp_lab_skip_linker_new(struct hp_code *code, const char *path,
     g->base.ops = profiler->ops->steps ? &by_units : &by_blocks;
     g->code = code;
     g->profiler = profiler;
-    if (!realpath(path, g->path)) /* modules are named so */
+    if (!realpath(path, g->path)) /* module names are real paths */
         snprintf(g->path, sizeof g->path, "%s", path);
     *filter = &g->base;
     return HP_OK;

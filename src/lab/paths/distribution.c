@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * How much of a run is along how few paths (figure 2 of the paper), and how long those are (figure
- * 3).
+ * How few paths cover how much of a run (figure 2 of the paper), and how long those are (figure 3).
  */
 #include "lab/experiments.h"
 #include "lab/machine_profilers.h"
@@ -86,7 +85,7 @@ static enum hp_err set_lengths(struct probe *probe, const struct hp_path_count *
     return HP_OK;
 }
 
-/* Paths are as long as they can be, so that few are split. */
+/* Paths of the maximum length, so that few are split. */
 static enum hp_err attach(void *context, struct hp_session *session)
 {
     struct probe *probe = context;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Paths that go on beyond a loop's branch or into a call (figure 10 of the paper): how many there
+ * Paths that extend through a loop's branch or into a call (figure 10 of the paper): how many there
  * are, and how much of their profile a table keeps.
  */
 #include "lab/experiments.h"

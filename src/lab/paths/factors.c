@@ -4,7 +4,7 @@
  * over six factors, three of the table and three of the machine, and all combinations of the
  * table's three.
  *
- * All tables and all machines stand behind one run of a program: eight machines, each with path
+ * All tables and all machines observe one run of a program: eight machines, each with path
  * profilers for its events, each of those with eight tables.
  */
 #include "lab/experiments.h"
@@ -39,14 +39,14 @@ static const struct hp_lab_table tables[N_TABLES] = {
 
 /* --- Machines --------------------------------------------------------------------------------- */
 
-/* The paper's machine with the levels that the bits of `which` say. */
+/* The paper's machine with the levels given by the bits of `which`. */
 static enum hp_err make_machine(unsigned which, struct hp_machine **machine)
 {
     HP_TRY(hp_machine_load("vaswani", machine));
     struct hp_machine *m = *machine;
     m->l2.size = which & 1 ? 2048 << 10 : 256 << 10;
     m->l2.ways = which & 2 ? 8 : 1;
-    /* The two-level predictor: 2K counters, chosen by 11 branches of history. */
+    /* The two-level predictor: 2K counters, indexed by 11 branches of history. */
     m->branch.predictor = which & 4 ? HP_PREDICT_combined : HP_PREDICT_gshare;
     *hp_machine_value(m, "gshare", "entries") = 2048;
     *hp_machine_value(m, "gshare", "history") = 11;
@@ -84,7 +84,7 @@ static enum hp_err begin(struct hp_lab *lab)
     return HP_OK;
 }
 
-/* Adds to a cell that starts at 0: sums over programs, divided by their number at the end. */
+/* Adds to a cell that starts at 0: a sum over programs, divided by their number at the end. */
 static enum hp_err accumulate(struct hp_lab_results *results, const char *row, size_t column,
                               double value)
 {
@@ -125,7 +125,7 @@ static enum hp_err attach(void *context, struct hp_session *session)
         HP_TRY(hp_machine_profilers_new(hp_session_code(session), machine, &probe->groups[i]));
         HP_TRY(hp_session_add(session, probe->groups[i]));
         for (size_t k = 0; k < N_METRICS; k++) {
-            size_t m = (k + 1) % N_METRICS; /* the one that no machine changes last, once */
+            size_t m = (k + 1) % N_METRICS; /* the one independent of the machine last, once */
             struct hp_profiler *profiler;
             char ppcr[64];
             if (m == EXECUTIONS && i > 0)
@@ -162,7 +162,7 @@ static unsigned levels(const int *level, size_t first)
     return bits;
 }
 
-/* The effects on a metric by those runs of a design. */
+/* The effects on a metric, from those runs of a design. */
 static void effects_by(const struct probe *probe, size_t m, const struct hp_design *design,
                        double *effects)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What it takes to profile paths by numbering them in advance (Ball and Larus), or by keeping the
- * last branches (Young and Smith): docs/numbering.md. The graphs are those of the functions as far
- * as they were executed.
+ * What it costs to profile paths by numbering them in advance (Ball and Larus), or by keeping the
+ * last branches (Young and Smith): docs/numbering.md. The graphs are those of the executed parts of
+ * the functions.
  */
 #include "base/grow.h"
 #include "hotpath/cfg.h"
@@ -23,17 +23,16 @@ enum { NUMBERING, GENERAL };
 struct totals {
     uint64_t functions; /* executed */
     uint64_t numbered;
-    uint64_t too_many;           /* more than 2^63 paths */
-    uint64_t no_graph;           /* never entered at their start, or changed while they ran */
-    uint64_t blocks, branches;   /* executed in numbered functions */
-    uint64_t edges;              /* of their graphs, executed; a back edge as its two dummies */
-    uint64_t counted, estimated; /* of them chords: executed, of either tree */
+    uint64_t too_many;         /* more than 2^63 paths */
+    uint64_t no_graph;         /* never entered at their start, or changed while they ran */
+    uint64_t blocks, branches; /* executed in numbered functions */
+    uint64_t edges; /* of their graphs, executed; a back edge counts as its two dummies */
+    uint64_t counted, estimated; /* of these the chords executed, with either tree */
     double *possible;            /* log2 of the paths of each numbered function */
     size_t n_possible, cap_possible;
 };
 
-/* Both numberings are of the same graph, so their edges are the same; only one of them has the
- * counts. */
+/* Both numberings are of the same graph and have the same edges; only one has the counts. */
 static void add_edges(struct totals *t, const struct hp_numbering *counted,
                       const struct hp_numbering *estimated)
 {

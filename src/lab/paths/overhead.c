@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * What the path profiler in hardware costs (figure 12 of the paper): the same program on cores that
- * differ in the queue between retirement and the profiler only.
+ * differ only in the queue between retirement and the profiler.
  */
 #include "lab/experiments.h"
 #include "profiler/path/detector_impl.h"
@@ -12,7 +12,7 @@
 
 static const struct queue {
     const char *key;
-    int entries; /* -1: there is no profiler */
+    int entries; /* -1: no profiler */
     double paper;
 } queues[] = {{"none", -1, 0},        {"q0", 0, 8.04}, {"q1", 1, (double)NAN},
               {"q2", 2, (double)NAN}, {"q4", 4, 0.6},  {"q8", 8, (double)NAN}};
@@ -20,12 +20,12 @@ static const struct queue {
 
 /* --- The profiler in hardware ----------------------------------------------------------------- */
 
-/* Ball-Larus paths into the paper's table, and what each branch takes. */
+/* Ball-Larus paths into the paper's table, and the cost of each branch. */
 struct hardware {
     struct hp_ppcr ppcr;
     struct hp_detector *detector;
     struct hp_hpt *hpt;
-    unsigned miss_cycles; /* to find what to replace */
+    unsigned miss_cycles; /* to find the entry to replace */
 };
 
 static enum hp_err open_hardware(struct hardware *h)
@@ -57,8 +57,8 @@ static unsigned operations(const struct hardware *h, const struct hp_branch *b)
     return (unsigned)__builtin_popcount(h->ppcr.ops[hp_detector_class(&h->ppcr, &x)]);
 }
 
-/* One cycle an operation; a path that ends: one more to find it in the table, or log2(ways) when it
- * is not there. */
+/* One cycle per operation; for a path that ends one more to find it in the table, or log2(ways) if
+ * it misses. */
 static uint16_t cost_of(struct hardware *h, const struct hp_batch *batch, size_t i)
 {
     struct hp_branch branch;
@@ -90,9 +90,8 @@ struct overhead {
     struct hp_cycles_setup setups[N_QUEUES];
     struct hp_cores cores;
     struct side_thread *threads;
-    uint64_t cycles[N_QUEUES]; /* of all threads */
-    uint64_t instructions, branches,
-        service; /* retired; cycles that the profiler takes for all of them */
+    uint64_t cycles[N_QUEUES];                /* of all threads */
+    uint64_t instructions, branches, service; /* retired; the profiler's cycles for all of them */
     enum hp_err failure;
     uint16_t costs[HP_BATCH_MAX];
 };

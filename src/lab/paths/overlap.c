@@ -61,7 +61,7 @@ static enum hp_err add_results(struct hp_lab *lab, const struct counted *c)
     return HP_OK;
 }
 
-/* What the tables take. */
+/* The size of the tables. */
 static enum hp_err add_sizes(struct hp_lab *lab)
 {
     struct hp_lab_results *results = hp_lab_add_results(lab, "tables", "The tables", "table");
@@ -117,7 +117,7 @@ static enum hp_err set_rows(struct hp_lab *lab, size_t m, const char *program,
 struct probe {
     struct hp_lab *lab;
     const char *program;
-    struct hp_profiler *profiler; /* paths, or those of a machine */
+    struct hp_profiler *profiler; /* a path profiler, or a machine's group */
 };
 
 static enum hp_err attach_executions(void *context, struct hp_session *session)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of its four sizes the paper's text names one, 512x4; it says that more than 2048 entries gain
+/* The paper's text names one of its four sizes, 512x4; it says that more than 2048 entries gain
  * little. */
 const struct hp_lab_table hp_lab_tables[] = {
     {"128x4", NULL, "128x4"},
@@ -22,7 +22,7 @@ const size_t hp_lab_n_tables = N_TABLES;
 const struct hp_lab_table *const hp_lab_main_tables = &hp_lab_tables[3];
 const size_t hp_lab_n_main_tables = N_TABLES - 4;
 
-/* --- Making ----------------------------------------------------------------------------------- */
+/* --- Creating --------------------------------------------------------------------------------- */
 
 enum hp_err hp_lab_paths_new(struct hp_session *session, const char *ppcr,
                              const struct hp_lab_table *tables, size_t n, uint64_t window,
@@ -42,7 +42,7 @@ void hp_lab_table_columns(struct hp_lab_results *results, const struct hp_lab_ta
         hp_lab_results_column(results, tables[i].key, tables[i].title, 1);
 }
 
-/* --- Asking ----------------------------------------------------------------------------------- */
+/* --- Queries ---------------------------------------------------------------------------------- */
 
 enum hp_err hp_lab_all_paths(const struct hp_profiler *profiler, struct hp_path_count **paths,
                              size_t *n)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Power along paths (figure 11 of the paper): by the analytical model, and by the cycle model in
- * the cycles of a pipeline; how much of either the tables keep, and how alike the two are.
+ * the cycles of a pipeline; how much of either the tables keep, and how similar the two are.
  */
 #include "base/grow.h"
 #include "lab/experiments.h"
@@ -19,12 +19,12 @@ static const char *const titles[MODELS] = {
 
 /* --- A pipeline whose blocks go to path profilers --------------------------------------------- */
 
-/* What was fed and has not come out yet. */
+/* What entered the pipeline and has not left it yet. */
 struct backlog {
     uint32_t *blocks;
     uint8_t *taken;
     struct hp_events *events;
-    size_t n, known; /* fed; of these, with events */
+    size_t n, known; /* entered; of these, with events */
     size_t cap_blocks, cap_taken, cap_events;
 };
 
@@ -61,8 +61,8 @@ static void take_blocks(void *context, const uint32_t *blocks, const struct hp_e
     b->known += n;
 }
 
-/* To the path profilers: all blocks whose events are known and whose successor is. blocks[n] is
- * there too. */
+/* Passes to the path profilers all blocks with known events and successor. blocks[n] is valid
+ * too. */
 static void hand_on(struct power_thread *t)
 {
     struct backlog *b = &t->backlog;
@@ -278,7 +278,7 @@ static double total(const struct hp_path_count *paths, size_t n)
 
 #define HOTTEST 100
 
-/* Of the hottest by one, how many are among the hottest by the other; both sorted. */
+/* How many of the hottest by one are among the hottest by the other; both sorted. */
 static double common(const struct hp_path_count *a, size_t n_a, const struct hp_path_count *b,
                      size_t n_b)
 {
@@ -300,7 +300,7 @@ static enum hp_err compare(struct probe *probe, struct hp_path_count *a, size_t 
     row->values[1] = common(a, n_a, c, n_c);
     row->values[2] = total(c, n_c) / total(a, n_a);
     for (size_t i = 0; i < n_c; i++)
-        c[i].count = c[i].events; /* as a table has them */
+        c[i].count = c[i].events; /* as in a table */
     HP_TRY(hp_path_overlap(c, n_c, a, n_a, HP_WEIGHT_EVENTS, &overlap));
     row->values[0] = overlap;
     return HP_OK;

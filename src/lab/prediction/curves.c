@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Hit and noise rate over profiled flow (figures 2 and 3 of the paper), for every scheme, by
- * letting its delay vary.
+ * varying its delay.
  */
 #include "lab/experiments.h"
 #include "lab/prediction/schemes.h"
@@ -10,16 +10,15 @@
 #include <math.h>
 #include <string.h>
 
-/* The tables: each program where 10 % of the flow is profiled, and where the hit rate is 97.5 %;
- * means over profiled flow and by delay; curves read at the same places for each program;
- * everything. */
+/* The tables: each program at 10 % profiled flow, and at a hit rate of 97.5 %; means over profiled
+ * flow and by delay; curves sampled at the same points for each program; everything. */
 enum { AT_TEN, AT_HIT, FLOW, DELAY, READ, ALL };
 #define HIT 97.5
 
 static const unsigned delays[] = {0, 10, 50, 100, 300, 1000, 5000, 20000, 100000, 1000000};
 #define N_DELAYS (sizeof delays / sizeof *delays)
 
-/* Percents of profiled flow at which curves are read. */
+/* Percentages of profiled flow at which curves are sampled. */
 static const unsigned grid[] = {1, 2, 5, 10, 20, 35, 45, 70};
 #define N_GRID (sizeof grid / sizeof *grid)
 #define TEN    3 /* in the grid */
@@ -120,7 +119,7 @@ static enum hp_err set_all(struct hp_lab_results *results, const char *name,
     return HP_OK;
 }
 
-/* Rows of the means: sums first, divided at the end. */
+/* Rows of the means: sums, divided at the end. */
 static enum hp_err add_to(struct hp_lab_results *results, unsigned name, size_t column,
                           double value)
 {
@@ -135,8 +134,8 @@ static enum hp_err add_to(struct hp_lab_results *results, unsigned name, size_t 
     return HP_OK;
 }
 
-/* A scheme's curve. With an endless delay everything is profiled, and nothing predicted; how little
- * can be profiled is the scheme's own. */
+/* A scheme's curve. With an infinite delay everything is profiled, and nothing predicted; the least
+ * that is profiled depends on the scheme. */
 struct curve {
     double profiled[N_DELAYS + 1], hit[N_DELAYS + 1], noise[N_DELAYS + 1];
     size_t n;
@@ -210,7 +209,7 @@ static bool all_reach(const struct hp_lab_results *read, size_t row)
     return true;
 }
 
-/* The means over the programs with which all schemes reach that place of their curves. */
+/* The means over the programs for which all schemes reach that point of their curves. */
 static enum hp_err set_flow_means(struct hp_lab *lab, size_t g)
 {
     const struct hp_lab_results *read = lab->results[READ];

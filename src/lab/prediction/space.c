@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What prediction has to keep and to do (tables 1 and 2, figure 4 of the paper): paths, hot paths
- * and heads, counters of each scheme, operations for a branch.
+ * The memory and work of prediction (tables 1 and 2, figure 4 of the paper): paths, hot paths and
+ * heads, counters of each scheme, operations per branch.
  */
 #include "lab/experiments.h"
 #include "lab/prediction/schemes.h"
@@ -12,7 +12,7 @@
 enum { PATHS, SPACE, COST };
 static const unsigned delay = 50; /* the paper's choice for a real system */
 
-/* Tables 1 and 2 of the paper, for the programs that ours stand for (all but m88ksim). */
+/* Tables 1 and 2 of the paper, for the programs that ours represent (all but m88ksim). */
 static const struct published {
     const char *program, *ours;
     double paths, flow, hot, hot_flow, heads;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Latency against wasted issue slots (figure 7 of ProfileMe): instructions of three loops that
- * differ in how much else there is to do while one of their instructions is in progress. Estimated
- * from pairs of samples; beside them what the pipeline really did.
+ * differ in how much other work there is while one of their instructions is in progress. Estimates
+ * from pairs of samples, beside what the pipeline really did.
  */
 #include "lab/experiments.h"
 #include "lab/sampling/weights.h"
@@ -45,7 +45,7 @@ static enum hp_err begin(struct hp_lab *lab)
 /* What is known of one instruction. */
 struct point {
     double latency, estimate, wasted, ipc;
-    double spent; /* as the estimate, with executions that were aborted: what can be wasted in */
+    double spent; /* like the estimate, but with aborted executions: what can be wasted */
 };
 
 static struct point point_of(const struct hp_psampler *sampler, const struct hp_pinsn_tally *exact,
@@ -111,7 +111,7 @@ static enum hp_err add_loop(struct hp_lab *lab, const char *name, const struct p
 
 #define POINTS_MAX 256
 
-/* Those that were sampled often enough to say something. */
+/* Those sampled often enough to be meaningful. */
 static enum hp_err fill(struct hp_lab *lab, const struct hp_profile *profile,
                         const struct hp_pinsn_tally **exact, const struct hp_pinsn_tally **sampled)
 {

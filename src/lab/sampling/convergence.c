@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * How fast estimates from samples converge (figure 3 of ProfileMe): for each static instruction the
- * estimated number of times it retired, and missed the D-cache, over the actual one; two thirds of
- * the points are expected within 1 +- 1/sqrt(k).
+ * estimated number of times it retired, and missed the D-cache, over the actual number; two thirds
+ * of the points are expected within 1 +- 1/sqrt(k).
  */
 #include "lab/experiments.h"
 #include "lab/sampling/weights.h"
@@ -20,12 +20,12 @@ static const struct interval {
 };
 #define N_INTERVALS (sizeof intervals / sizeof *intervals)
 
-/* Of a property: retired, or missed the D-cache. Points are static instructions with k samples that
- * have it. */
+/* For a property: retired, or missed the D-cache. Points are static instructions with k samples
+ * that have it. */
 struct points {
     double all, inside; /* k >= 1 */
-    /* By the samples that can be expected, not by k: those that have 10 by chance are the wrong
-     * ones. */
+    /* Selected by the expected samples, not by k: selecting those with 10 by chance would bias the
+     * result. */
     double many, many_inside; /* at least 10 */
     double most, worst;       /* at least 100: how many; the largest error */
 };

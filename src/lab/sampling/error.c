@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * How wrong the ways of sampling are: what they say of the time of instructions, against the exact
- * attribution of every cycle on the same pipeline. Applied to every cycle, so that only the way is
- * wrong and not the number of samples; and ProfileMe as it is, with samples.
+ * The error of sampling methods: the time of instructions they report, against the exact
+ * attribution of every cycle on the same pipeline. Applied to every cycle, so that the error is the
+ * method's and not that of few samples; and ProfileMe as it is, with samples.
  */
 #include "lab/experiments.h"
 #include "lab/sampling/weights.h"
@@ -64,7 +64,7 @@ static enum hp_err attach(void *context, struct hp_session *session)
     return hp_lab_insns_attach(session, samplers, 1);
 }
 
-/* A column, or two, of the row. Frees `weights`. */
+/* Fills one or two columns of the row. Frees `weights`. */
 static enum hp_err set_errors(const struct hp_profile *profile, const double *exact,
                               double *weights, double *by_insn, double *by_function)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How the rate of retirement varies (section 6 of ProfileMe): instructions that retire in
- * successive windows of 30 cycles.
+ * How the rate of retirement varies (section 6 of ProfileMe): instructions retired in successive
+ * windows of 30 cycles.
  */
 #include "profiler/cycles/ipc.h"
 #include "lab/experiments.h"

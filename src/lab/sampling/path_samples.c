@@ -8,22 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RING  1024 /* blocks of a thread that are remembered */
+#define RING  1024 /* blocks kept per thread */
 #define DENSE 64   /* instructions between samples, at first */
 
 struct hp_lab_path_thread {
     struct hp_lab_path_samples *samples;
     uint64_t left;       /* instructions to the next sample */
     uint32_t ring[RING]; /* block number i, from 0, is at i modulo RING */
-    uint64_t n;          /* blocks so far, */
-    uint64_t known;      /* from which on nothing is missing */
+    uint64_t n;          /* blocks so far */
+    uint64_t known;      /* from this one on nothing is missing */
 };
-
-/* --- Random numbers --------------------------------------------------------------------------- */
 
 /* --- Taking ----------------------------------------------------------------------------------- */
 
-/* Every other one goes. */
+/* Drops every other one. */
 static void thin(struct hp_lab_path_samples *s)
 {
     size_t kept = 0, at = 0;
@@ -44,7 +42,7 @@ static bool is_conditional(const struct hp_block *block)
     return block->flow == HP_FLOW_COND || block->flags & HP_BLOCK_CONDITIONAL;
 }
 
-/* The instruction before; false: not known. */
+/* Finds the other instruction of the pair; false: unknown. */
 static bool find_other(const struct hp_lab_path_thread *t, const struct hp_block *table,
                        struct hp_lab_path_sample *sample)
 {
@@ -61,7 +59,7 @@ static bool find_other(const struct hp_lab_path_thread *t, const struct hp_block
     return true;
 }
 
-/* How far back blocks are wanted, and known. */
+/* The first block to keep, as far as known. */
 static uint64_t find_first(const struct hp_lab_path_thread *t, const struct hp_block *table)
 {
     uint64_t at = t->n - 1;
@@ -71,7 +69,7 @@ static uint64_t find_first(const struct hp_lab_path_thread *t, const struct hp_b
     return at;
 }
 
-/* Instruction `insn` of the block that was put into the ring last. */
+/* Samples instruction `insn` of the latest block in the ring. */
 static enum hp_err take_sample(struct hp_lab_path_thread *t, const struct hp_block *table,
                                uint32_t insn)
 {
@@ -109,7 +107,7 @@ static void take_batch(void *state, const struct hp_batch *batch)
     }
 }
 
-/* What comes next does not follow from what came before. */
+/* What follows is not connected to what came before. */
 static void take_event(void *state, const struct hp_event *event)
 {
     struct hp_lab_path_thread *t = state;

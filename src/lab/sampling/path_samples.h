@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Samples of a run with the way that led to each: instructions at random, all over the run, and the
- * blocks before them. How long the run will be is not known: sampling starts dense, and whenever
- * there are too many, every other one is dropped and the interval doubled.
+ * Samples of a run with the way that led to each: random instructions, all over the run, and the
+ * blocks before them. The length of the run is not known in advance: sampling starts dense, and
+ * when there are too many, every other one is dropped and the interval doubled.
  */
 #ifndef HP_LAB_SAMPLING_PATH_SAMPLES_H
 #define HP_LAB_SAMPLING_PATH_SAMPLES_H
@@ -11,8 +11,8 @@
 
 struct hp_lab_path_sample {
     size_t at;      /* its blocks: see below */
-    uint32_t n;     /* of them; the last one has the sample */
-    uint32_t insn;  /* which instruction of that */
+    uint32_t n;     /* how many; the last one contains the sample */
+    uint32_t insn;  /* index of the instruction in that block */
     uint32_t other; /* block of the instruction `distance` before it */
     uint32_t other_insn;
     uint32_t distance;
@@ -34,9 +34,9 @@ struct hp_lab_path_samples {
     enum hp_err err;
 };
 
-/* At least `wanted` samples, of a run that is long enough; fewer than twice as many. Blocks reach
- * back to the `bits`-th conditional branch before the sample, or as far as is known. Distances are
- * uniform in 1 ... window; a sample with nothing that far before it is left out. */
+/* Takes at least `wanted` samples of a run that is long enough; fewer than twice as many. Blocks
+ * reach back to the `bits`-th conditional branch before the sample, or as far as known. Distances
+ * are uniform in 1 ... window; a sample with nothing that far before it is left out. */
 enum hp_err hp_lab_path_samples_new(size_t wanted, uint32_t bits, uint32_t window,
                                     struct hp_lab_path_samples **samples);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * How often a sample's path can be told from its history of branches (figure 6 of ProfileMe): for
- * histories of 1 to 16 bits, within routines and across them. One run: samples with the way that
- * really led to each, and the edges; when it is over, the graph is complete and every sample is
- * asked for.
+ * How often a sample's path follows from its branch history (figure 6 of ProfileMe): for histories
+ * of 1 to 16 bits, within routines and across them. One run: samples with the way that really led
+ * to each, and the edges; after it, the graph is complete and every sample is queried.
  */
 #include "hotpath/reconstruct.h"
 #include "lab/experiments.h"
@@ -18,7 +17,7 @@
 #define WINDOW 50 /* the paper's: distance of a pair in instructions */
 #define SHOWN  8  /* bits in the tables by programs */
 
-/* What is compared. */
+/* The compared schemes. */
 static const struct scheme {
     const char *key;
     const char *title;
@@ -138,9 +137,9 @@ static enum hp_err end(struct hp_lab *lab)
     return HP_OK;
 }
 
-/* --- Asking ----------------------------------------------------------------------------------- */
+/* --- Queries ---------------------------------------------------------------------------------- */
 
-/* Functions, as the survey found them. */
+/* Functions as found by the survey. */
 struct frames {
     struct hp_frame_source source; /* first */
     const struct hp_lab_survey *survey;
@@ -161,7 +160,7 @@ struct totals {
     uint64_t asked[2][BITS + 1];
     uint64_t right[2][N_SCHEMES][BITS + 1];
     uint64_t over[2];          /* by history, all bits */
-    uint64_t listed, unlisted; /* answers with the true path among theirs, or not: none should be */
+    uint64_t listed, unlisted; /* answers with the true path, without it: should be 0 */
     uint64_t followed, unnested;
 };
 
@@ -181,7 +180,7 @@ static enum hp_err address_of(struct hp_code *code, uint32_t block, uint32_t ins
     return HP_OK;
 }
 
-/* Whether an answer is right, for each length; the true path has to be among those that agree. */
+/* Whether an answer is right, for each length; the true path must be among those that agree. */
 static void judge(struct totals *t, size_t mode, size_t s,
                   const struct hp_reconstruct_answer *truth,
                   const struct hp_reconstruct_answer *answer)
@@ -209,7 +208,7 @@ static enum hp_err ask_mode(struct asker *a, const struct hp_lab_path_sample *sa
     t->followed++;
     t->unnested += !nested;
     for (uint32_t bits = 1; bits <= (nested ? truth.known : query->bits); bits++)
-        t->asked[mode][bits]++; /* beyond the rules: nobody will be right */
+        t->asked[mode][bits]++; /* outside the rules: no scheme can be right */
     for (size_t s = 0; s < N_SCHEMES; s++) {
         query->scheme = schemes[s].scheme;
         query->likeliest = schemes[s].likeliest;

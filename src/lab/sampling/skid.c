@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Where an event counter's interrupts arrive (figure 2 of ProfileMe): a loop with one load and
- * hundreds of nops; how many instructions behind the load is the one that an interrupt for a
- * D-cache reference sees, on an in-order and on an out-of-order core. And ProfileMe. The model has
- * no noise: in the loop each time is like the other. So real programs are measured too.
+ * hundreds of nops. How many instructions after the load is the one that an interrupt for a D-cache
+ * reference sees, on an in-order and on an out-of-order core? And with ProfileMe? The model has no
+ * noise: all iterations of the loop are alike. So real programs are measured too.
  */
 #include "profiler/cycles/skid.h"
 #include "lab/experiments.h"
@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FARTHEST 64 /* instructions behind the load that are told apart */
+#define FARTHEST 64 /* instructions after the load that are distinguished */
 #define SHOWN    32 /* ... in any case */
-#define EVERY    7  /* references an interrupt: no divisor of anything in the loop */
+#define EVERY    7  /* references per interrupt: divides nothing in the loop */
 
 /* The delay is the paper's: six cycles on the 21164. */
 static const struct machine {
@@ -63,8 +63,7 @@ static bool is_loop(const struct probe *probe)
     return strcmp(probe->name, "skid") == 0;
 }
 
-/* Whether an instruction is one of the loop: what its start-up code does is none of the figure's.
- */
+/* Whether an instruction belongs to the loop: the start-up code is not part of the figure. */
 static bool is_ours(const struct probe *probe, uint32_t insn)
 {
     if (!is_loop(probe))
@@ -104,7 +103,7 @@ static enum hp_err attach(void *context, struct hp_session *session)
     return hp_session_add(session, &probe->callback.base);
 }
 
-/* How many places hold 90 % of the interrupts. */
+/* How many places get 90 % of the interrupts. */
 static double places_for_most(const double *hits, double total)
 {
     double left[FARTHEST + 1], held = 0;

@@ -14,7 +14,7 @@ enum hp_err hp_lab_insns_attach(struct hp_session *session, const char *const *s
 {
     struct hp_profiler *profiler;
     struct hp_cycles_config config = {.interval = 0};
-    /* Where there are no symbols, functions are what was called: the exact profile knows. */
+    /* Without symbols, functions are what was called: the exact profile knows. */
     HP_TRY(hp_exact_new(hp_session_code(session), hp_session_functions(session), false, &profiler));
     HP_TRY(hp_session_add(session, profiler));
     HP_TRY(hp_cycles_profiler_new(&config, hp_session_program(session), &profiler));
