@@ -143,7 +143,7 @@ static bool is_done(struct hp_consumer *consumer)
     return p->has_region && p->region.state == HP_REGION_DONE;
 }
 
-/* --- Making and asking ------------------------------------------------------------------------ */
+/* --- Creating and queries --------------------------------------------------------------------- */
 
 enum hp_err hp_pipeline_new(struct hp_code *code, struct hp_segment_source *source,
                             struct hp_functions *functions, const struct hp_region *region,

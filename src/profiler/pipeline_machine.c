@@ -34,7 +34,7 @@ void hp_pipeline_finish_cores(struct hp_pipeline *p)
             p->failure = hp_runner_end(&p->threads[i]->runner);
 }
 
-/* --- Asking ----------------------------------------------------------------------------------- */
+/* --- Queries ---------------------------------------------------------------------------------- */
 
 enum hp_err hp_pipeline_set_machine(struct hp_pipeline *pipeline, const struct hp_machine *machine)
 {

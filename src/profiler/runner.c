@@ -91,7 +91,7 @@ static enum hp_err run_windows(struct hp_runner *runner, struct hp_cores *cores,
     return HP_OK;
 }
 
-/* --- What the pipeline hands over ------------------------------------------------------------- */
+/* --- Input from the pipeline ------------------------------------------------------------------ */
 
 enum hp_err hp_runner_batch(struct hp_runner *runner, struct hp_cores *cores, struct hp_code *code,
                             struct hp_batch *batch, bool in_region)

@@ -13,7 +13,7 @@ struct hp_timings_callback {
     struct hp_profiler base; /* first */
     enum hp_err (*timings)(void *context, const struct hp_timing *timings, size_t n);
     void *context;
-    enum hp_err failure; /* the first of timings(): for whoever asks for no profile */
+    enum hp_err failure; /* the first of timings(), for users without a profile */
 };
 
 /* The caller keeps ownership of the callback; freeing the profiler does nothing. */

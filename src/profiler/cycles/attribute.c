@@ -16,7 +16,7 @@ void hp_attributor_fini(struct hp_attributor *attributor)
     free(attributor->windows);
 }
 
-/* --- Giving ----------------------------------------------------------------------------------- */
+/* --- Attribution ------------------------------------------------------------------------------ */
 
 static void give(struct hp_attributor *a, struct hp_cycles_row *rows, uint32_t insn,
                  enum hp_cause cause, uint64_t parts)
@@ -125,7 +125,7 @@ static void oldest_stall(struct hp_attributor *a, struct hp_cycles_row *rows,
     give_cycles(a, rows, insn, late(t, HP_CAUSE_EXECUTE), loaded, done);
 }
 
-/* --- The retired ones, in order --------------------------------------------------------------- */
+/* --- Retirement, in order --------------------------------------------------------------------- */
 
 /* The first measured instruction, or the first after something not measured: earlier cycles do not
  * count, and its own begin with its fetch. */

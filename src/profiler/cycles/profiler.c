@@ -65,7 +65,7 @@ static void take_timings(void *state, const struct hp_timing *timings, size_t n)
             thread->cycles->out_of_memory = true;
 }
 
-/* --- Making ----------------------------------------------------------------------------------- */
+/* --- Creating --------------------------------------------------------------------------------- */
 
 static void cycles_free(struct hp_profiler *profiler)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "profiler/cycles/schemes.h"
 
-/* --- Where they look -------------------------------------------------------------------------- */
+/* --- Sampled points --------------------------------------------------------------------------- */
 
 static uint64_t next_interval(struct hp_looks *looks)
 {
@@ -29,7 +29,7 @@ static uint64_t look(struct hp_looks *looks, uint64_t from, uint64_t to)
     return n;
 }
 
-/* --- The ways --------------------------------------------------------------------------------- */
+/* --- The methods ------------------------------------------------------------------------------ */
 
 /* The first measured instruction after something not measured: cycles before its fetch do not
  * count. */

@@ -362,9 +362,9 @@ static __attribute__((noinline)) void cover(struct hp_exact_thread *t, uint32_t 
 }
 
 /*
- * Walks the inner transfers of a run, starting at `clock`. With `counts` they are counted too: how
- * the last run of a batch continues is not known yet. Returns the clock at the start of the last
- * block.
+ * Walks the inner transfers of a run, starting at `clock`. With `counts` they are counted too:
+ * for the last run of a batch, whose successor is not known yet. Returns the clock at the start of
+ * the last block.
  */
 static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32_t unit,
                                                uint64_t clock, bool counts)

@@ -20,7 +20,7 @@
 enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions, bool loops,
                          struct hp_profiler **profiler);
 
-/* --- For finish(), experiments and tests: after the last thread's HP_EVENT_END / -------------- */
+/* --- For finish(), experiments and tests: after the last thread's HP_EVENT_END ---------------- */
 
 /* A back edge: the branch that ends a node of the loop. */
 struct hp_exact_back_edge {
@@ -49,7 +49,7 @@ struct hp_exact_loop {
 enum hp_err hp_exact_loops(struct hp_profiler *profiler, const struct hp_exact_loop **loops,
                            size_t *n);
 
-/* --- While the program runs (peek.c): between batches, in the thread that delivers them / ----- */
+/* --- While the program runs (peek.c): between batches, in the thread that delivers them ------- */
 
 struct hp_exact_sums {
     uint64_t *blocks; /* executions, by block */

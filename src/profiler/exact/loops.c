@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* --- Made and freed --------------------------------------------------------------------------- */
+/* --- Creating and freeing --------------------------------------------------------------------- */
 
 enum hp_err hp_exact_loops_new(struct hp_exact *exact)
 {

@@ -251,7 +251,7 @@ static inline void hp_exact_loops_back(struct hp_exact_thread *thread, uint32_t 
 /* A history, or an activation about which nothing is known, begins with the block. */
 void hp_exact_loops_begin(struct hp_exact_thread *thread, uint32_t block, bool by_transfer);
 
-/* --- Frames / --------------------------------------------------------------------------------- */
+/* --- Frames ----------------------------------------------------------------------------------- */
 
 bool hp_exact_loops_grow_frames(struct hp_exact_thread *thread);
 
@@ -307,7 +307,7 @@ static inline void hp_exact_loops_covered(struct hp_exact_thread *thread, uint32
 /* The history ends, and everything on the stack with it. */
 void hp_exact_loops_interrupt(struct hp_exact_thread *thread);
 
-/* --- The result / ----------------------------------------------------------------------------- */
+/* --- The result ------------------------------------------------------------------------------- */
 
 struct hp_exact_loop_result {
     struct hp_exact_loop *loops; /* parents first */

@@ -41,7 +41,7 @@ void hp_exact_loops_result_free(struct hp_exact_loop_result *r)
     free(r);
 }
 
-/* --- Which loops there are / ------------------------------------------------------------------ */
+/* --- The loops -------------------------------------------------------------------------------- */
 
 /* The nodes of a function, by position. */
 static void order_nodes(const struct hp_loop_graph *g, const struct hp_loop_function *f,
@@ -91,7 +91,7 @@ static enum hp_err list_loops(struct counting *c)
     return r->trips && r->unknown ? HP_OK : hp_fail_nomem();
 }
 
-/* --- By node / -------------------------------------------------------------------------------- */
+/* --- By node ---------------------------------------------------------------------------------- */
 
 /* The loop of the result with this header; HP_NO_ID: none. */
 static uint32_t headed_by(const struct counting *c, uint32_t node)
@@ -156,7 +156,7 @@ static enum hp_err count_nodes(struct counting *c)
     return HP_OK;
 }
 
-/* --- Back edges / ----------------------------------------------------------------------------- */
+/* --- Back edges ------------------------------------------------------------------------------- */
 
 /* Control took an edge between two nodes. */
 static enum hp_err add_back(struct counting *c, uint32_t from, uint32_t to, uint64_t count)
@@ -215,7 +215,7 @@ static enum hp_err count_back_edges(struct counting *c)
     return count_returns(c, true);
 }
 
-/* --- The rest / ------------------------------------------------------------------------------- */
+/* --- The rest --------------------------------------------------------------------------------- */
 
 /* Histories that begin inside a loop. */
 static void count_begun(struct counting *c)
@@ -419,7 +419,7 @@ static void leave_unknown(struct hp_exact_loop_result *r)
     }
 }
 
-/* --- Threads / -------------------------------------------------------------------------------- */
+/* --- Threads ---------------------------------------------------------------------------------- */
 
 static void sum_up(struct hp_ploop_count *sum, const struct hp_ploop_count *add)
 {
@@ -483,7 +483,7 @@ static enum hp_err count_thread(struct counting *c, uint32_t thread)
     return keep_counts(c, thread);
 }
 
-/* --- The list of back edges / ----------------------------------------------------------------- */
+/* --- The list of back edges ------------------------------------------------------------------- */
 
 /* The address of the instruction that leaves a node: its branch, or the last one before the next
  * node of its chain. */
@@ -542,7 +542,7 @@ static enum hp_err list_back_edges(struct counting *c)
     return err;
 }
 
-/* --- All / ------------------------------------------------------------------------------------ */
+/* --- All -------------------------------------------------------------------------------------- */
 
 static enum hp_err count_all(struct counting *c)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Source lines / --------------------------------------------------------------------------- */
+/* --- Source lines ----------------------------------------------------------------------------- */
 
 /* The lines of the profile by block: `first[block]` up to `first[block + 1]`. */
 static enum hp_err index_lines(const struct hp_profile *profile, size_t **first)
@@ -84,7 +84,7 @@ static void find_lines(const struct lines *l, const struct hp_loop_graph *g,
     }
 }
 
-/* --- Rows / ----------------------------------------------------------------------------------- */
+/* --- Rows ------------------------------------------------------------------------------------- */
 
 static enum hp_err add_loop(struct hp_result *to, const struct lines *lines,
                             const struct hp_exact *exact, const struct hp_exact_loop *loop,

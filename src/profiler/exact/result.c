@@ -42,7 +42,7 @@ struct result {
     struct touched functions;
 };
 
-/* --- Edges / ---------------------------------------------------------------------------------- */
+/* --- Edges ------------------------------------------------------------------------------------ */
 
 static enum hp_err edge_index(struct result *r, uint32_t from, uint32_t to, uint32_t *index)
 {

@@ -82,7 +82,7 @@ static bool catch_up(struct hp_exact_thread *t)
     return true;
 }
 
-/* --- Looking ---------------------------------------------------------------------------------- */
+/* --- Searching -------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) size_t far_expecting(struct hp_exact_thread *t, uint64_t address)
 {

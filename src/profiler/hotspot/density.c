@@ -39,7 +39,7 @@ static uint64_t next_random(struct hp_density *d)
     return d->random = r;
 }
 
-/* --- How much code there is ------------------------------------------------------------------- */
+/* --- The size of the code --------------------------------------------------------------------- */
 
 /* With `set` of m bits set, m / (m - set) different addresses set another bit on average. */
 static void mark(struct hp_density *d, uint64_t address)

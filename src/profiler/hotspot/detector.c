@@ -85,7 +85,7 @@ static bool profile(struct hp_hotspots *h, const struct hp_branch *branch)
     return is_candidate(h, entry);
 }
 
-/* --- Whose it is ------------------------------------------------------------------------------ */
+/* --- Ownership of the buffer ------------------------------------------------------------------ */
 
 void hp_hotspots_pass_on(struct hp_hotspots *h)
 {
@@ -282,7 +282,7 @@ void hp_hotspots_end(struct hp_hotspots *h, uint32_t process)
             h->failed = true;
 }
 
-/* --- Making one ------------------------------------------------------------------------------- */
+/* --- Creating one ----------------------------------------------------------------------------- */
 
 static enum hp_err allocate(struct hp_hotspots *h)
 {

@@ -46,7 +46,7 @@ uint32_t hp_loop_graph_own(const struct hp_loop_graph *g, uint32_t node)
     return next == HP_NO_ID ? insns : insns - hp_code_block(g->code, next)->insns;
 }
 
-/* --- What has to be computed ------------------------------------------------------------------ */
+/* --- Recomputation ---------------------------------------------------------------------------- */
 
 static void make_dirty(struct hp_loop_graph *g, uint32_t function)
 {
@@ -175,7 +175,7 @@ static void unlink_next(struct hp_loop_graph *g, uint32_t a)
     make_dirty(g, g->nodes[b].function);
 }
 
-/* --- Nodes that are run ----------------------------------------------------------------------- */
+/* --- Running nodes ---------------------------------------------------------------------------- */
 
 static uint32_t function_index(struct hp_loop_graph *g, uint32_t id)
 {

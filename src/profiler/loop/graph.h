@@ -163,7 +163,7 @@ static inline bool hp_loop_has(const struct hp_loop_graph *graph, const struct h
 /* A node's own instructions: those before the next one of its chain. */
 uint32_t hp_loop_graph_own(const struct hp_loop_graph *graph, uint32_t node);
 
-/* --- nest.c / --------------------------------------------------------------------------------- */
+/* --- nest.c ----------------------------------------------------------------------------------- */
 
 /* Computes the loops of a function; HP_ERR_NOMEM: they are unchanged. */
 enum hp_err hp_loop_nest(struct hp_loop_graph *graph, uint32_t function);

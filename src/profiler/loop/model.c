@@ -66,7 +66,7 @@ static struct hp_loop_task *task_of(struct hp_loop_model *m, uint32_t thread)
     return task;
 }
 
-/* --- Making ----------------------------------------------------------------------------------- */
+/* --- Creating --------------------------------------------------------------------------------- */
 
 static uint64_t maximum(uint32_t bits)
 {

@@ -14,7 +14,7 @@
 #include "hotpath/code.h"
 #include "hotpath/loop.h"
 
-/* --- What models are fed with ----------------------------------------------------------------- */
+/* --- Input of the models ---------------------------------------------------------------------- */
 
 /* A short backward branch of the code. */
 struct hp_sbb {

@@ -99,7 +99,7 @@ static void take_event(void *state, const struct hp_event *event)
     }
 }
 
-/* --- Making ----------------------------------------------------------------------------------- */
+/* --- Creating --------------------------------------------------------------------------------- */
 
 static void models_free(struct hp_profiler *profiler)
 {

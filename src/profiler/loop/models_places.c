@@ -142,7 +142,7 @@ uint32_t hp_sbb_places_loop(const struct hp_sbb_places *places, const struct hp_
     return HP_PROFILE_NONE;
 }
 
-/* --- Making ----------------------------------------------------------------------------------- */
+/* --- Creating --------------------------------------------------------------------------------- */
 
 static enum hp_err find_loops(struct hp_sbb_places *places, const struct hp_sbb *sbbs,
                               size_t n_sbbs)

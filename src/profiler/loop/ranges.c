@@ -49,7 +49,7 @@ static void add(struct hp_loop_ranges *r, struct hp_ranges_float *number, uint64
     number->mantissa = (uint32_t)mantissa;
 }
 
-/* --- What is on ------------------------------------------------------------------------------- */
+/* --- Loops that are on ------------------------------------------------------------------------ */
 
 static uint64_t bit(uint32_t slot)
 {
@@ -401,7 +401,7 @@ void hp_loop_ranges_branch(struct hp_loop_ranges *r, const struct hp_branch *bra
                                 hp_sbb_depth(branch->flow, branch->target, branch->end));
 }
 
-/* --- Making and reading ----------------------------------------------------------------------- */
+/* --- Creating and reading --------------------------------------------------------------------- */
 
 enum hp_err hp_loop_ranges_new(const struct hp_loop_config *config, struct hp_loop_stats *stats,
                                struct hp_loop_ranges **ranges)

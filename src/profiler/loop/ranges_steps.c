@@ -12,7 +12,7 @@
 
 #define NOWHERE UINT64_MAX
 
-/* --- Working out units ------------------------------------------------------------------------ */
+/* --- Planning units --------------------------------------------------------------------------- */
 
 /* The run of a block; false: the unit is not simple. */
 static bool plan_run(const struct hp_loop_ranges *r, const struct hp_block *block,

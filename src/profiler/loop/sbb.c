@@ -13,7 +13,7 @@
 
 _Static_assert((HP_STEPS_MAX + 1) * HP_RUN_MAX < ONE_BRANCH, "blocks of some steps fit");
 
-/* --- Working out units ------------------------------------------------------------------------ */
+/* --- Planning units --------------------------------------------------------------------------- */
 
 /* The branch that ends a block; HP_NO_ID: it cannot be a short backward one. */
 static enum hp_err find_sbb(struct hp_sbb_finder *f, const struct hp_block *block, uint32_t id,

@@ -210,7 +210,7 @@ void hp_detector_begin(struct hp_detector *d, uint64_t start, uint32_t block)
     d->fresh = false;
 }
 
-/* --- Frames that are gone --------------------------------------------------------------------- */
+/* --- Unwinding -------------------------------------------------------------------------------- */
 
 static uint32_t function_of(const struct hp_detector *d, uint32_t block)
 {
@@ -415,7 +415,7 @@ void hp_detector_transfer(struct hp_detector *d, const struct hp_path_transfer *
     }
 }
 
-/* --- What comes in ---------------------------------------------------------------------------- */
+/* --- Input ------------------------------------------------------------------------------------ */
 
 /* A block was retired: `events` of the metric in it. */
 static void retire(struct hp_detector *d, uint64_t start, uint32_t block, uint32_t insns,
@@ -524,7 +524,7 @@ void hp_detector_event(struct hp_detector *d, const struct hp_event *event)
         hp_detector_hand_over(d);
 }
 
-/* --- Making ----------------------------------------------------------------------------------- */
+/* --- Creating --------------------------------------------------------------------------------- */
 
 enum hp_err hp_detector_new_shared(struct hp_path_plan *plan, struct hp_path_sink *sink,
                                    struct hp_detector **detector)

@@ -20,7 +20,7 @@ struct hp_node_of_paths {
     uint8_t length, n_targets;
 };
 
-/* --- Making ----------------------------------------------------------------------------------- */
+/* --- Creating --------------------------------------------------------------------------------- */
 
 enum hp_err hp_automaton_init(struct hp_automaton *a, const struct hp_code *code,
                               struct hp_index *index, uint32_t max_length)

@@ -198,7 +198,7 @@ static bool boa_profile(struct hp_scheme *scheme, const struct hp_flow_step *ste
     return false;
 }
 
-/* --- Making ----------------------------------------------------------------------------------- */
+/* --- Creating --------------------------------------------------------------------------------- */
 
 static struct hp_scheme_cost boa_cost(const struct hp_scheme *scheme)
 {

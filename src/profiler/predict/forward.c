@@ -246,7 +246,7 @@ void hp_forward_event(struct hp_forward_thread *thread, const struct hp_event *e
     }
 }
 
-/* --- Making ----------------------------------------------------------------------------------- */
+/* --- Creating --------------------------------------------------------------------------------- */
 
 enum hp_err hp_forward_thread_new(struct hp_forward *forward, struct hp_forward_thread **thread)
 {

@@ -226,7 +226,7 @@ void hp_general_reset(struct hp_general *g)
     g->frames[0] = (struct frame){0};
 }
 
-/* --- Questions -------------------------------------------------------------------------------- */
+/* --- Queries ---------------------------------------------------------------------------------- */
 
 /* Compares a state's contents, from its last step back, with `n` steps (last one first); 0: it ends
  * with them. */

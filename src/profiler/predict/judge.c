@@ -123,7 +123,7 @@ static void judge_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
     }
 }
 
-/* --- What schemes ask ------------------------------------------------------------------------- */
+/* --- Queries of schemes ----------------------------------------------------------------------- */
 
 static void host_path(struct hp_scheme_host *host, const struct hp_flow_step *step,
                       struct hp_path *path, const uint64_t **targets)
@@ -168,7 +168,7 @@ static bool host_predict(struct hp_scheme_host *host, struct hp_scheme *scheme,
     return true;
 }
 
-/* --- Making ----------------------------------------------------------------------------------- */
+/* --- Creating --------------------------------------------------------------------------------- */
 
 static enum hp_err check_config(struct hp_judge_config *config)
 {

@@ -194,7 +194,7 @@ const struct hp_path_predictor_stats *hp_path_predictor_stats(struct hp_path_pre
     return &predictor->stats;
 }
 
-/* --- Making ----------------------------------------------------------------------------------- */
+/* --- Creating --------------------------------------------------------------------------------- */
 
 enum hp_err hp_path_predictor_new(const struct hp_path_predictor_config *config,
                                   struct hp_path_predictor **predictor)

@@ -112,7 +112,7 @@ static enum hp_err finish(struct hp_profiler *profiler, struct hp_result *result
                            (unsigned long long)hp_judge_config(p->judge)->max_paths);
 }
 
-/* --- Making ----------------------------------------------------------------------------------- */
+/* --- Creating --------------------------------------------------------------------------------- */
 
 static void predictions_free(struct hp_profiler *profiler)
 {

@@ -57,7 +57,7 @@ void hp_scheme_format(const struct hp_scheme_config *config, char *text, size_t 
         hp_settings_write(&kind->model, config, &base, text, size);
 }
 
-/* --- Making ----------------------------------------------------------------------------------- */
+/* --- Creating --------------------------------------------------------------------------------- */
 
 enum hp_err hp_scheme_new(const struct hp_scheme_config *config, struct hp_scheme **scheme)
 {

@@ -189,7 +189,7 @@ static enum hp_err finish(struct hp_profiler *profiler, struct hp_result *result
     return add_sampler(p, name, profile);
 }
 
-/* --- Making ----------------------------------------------------------------------------------- */
+/* --- Creating --------------------------------------------------------------------------------- */
 
 static void free_profiler(struct hp_profiler *profiler)
 {

@@ -10,7 +10,7 @@
 #define STATES_MAX (1u << 24)
 #define CACHED     16384
 
-/* --- Making ----------------------------------------------------------------------------------- */
+/* --- Creating --------------------------------------------------------------------------------- */
 
 static enum hp_err make(struct hp_reconstruct *r, struct hp_code *code,
                         const struct hp_edge_count *edges, size_t n_edges,
@@ -74,7 +74,7 @@ const char *hp_reconstruct_scheme_name(enum hp_reconstruct_scheme scheme)
     return scheme < HP_RECONSTRUCT_SCHEMES ? names[scheme] : "";
 }
 
-/* --- Asking ----------------------------------------------------------------------------------- */
+/* --- Queries ---------------------------------------------------------------------------------- */
 
 static bool has_pair(enum hp_reconstruct_scheme scheme)
 {
@@ -149,7 +149,7 @@ enum hp_err hp_reconstruct_ask(struct hp_reconstruct *r, const struct hp_reconst
     return HP_OK;
 }
 
-/* --- What really happened --------------------------------------------------------------------- */
+/* --- The true path ---------------------------------------------------------------------------- */
 
 /* Follows a run backwards. */
 struct follower {

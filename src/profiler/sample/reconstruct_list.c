@@ -127,7 +127,7 @@ static enum hp_err list_all(struct hp_reconstruct *r, const struct hp_walk_query
     return err;
 }
 
-/* --- One ---------------------------------------------------------------------------- */
+/* --- One -------------------------------------------------------------------------------------- */
 
 static enum hp_err list_greedy(struct hp_reconstruct *r, const struct hp_walk_query *q,
                                struct hp_reconstruct_paths *paths)

@@ -195,7 +195,7 @@ static enum hp_err read_frames(struct hp_wpp_reader *r)
     return HP_OK;
 }
 
-/* --- What it means ---------------------------------------------------------------------------- */
+/* --- Measuring rules -------------------------------------------------------------------------- */
 
 static enum hp_err measure_rule(struct hp_wpp_reader *r, struct hp_wpp_rule *rule)
 {
