@@ -282,14 +282,47 @@ static int count_steps(void *context)
     return 0;
 }
 
+/* The whole file, to be released with sqlite3_free(). */
+static enum hp_err read_file(const char *path, int fd, uint64_t size, unsigned char **bytes)
+{
+    *bytes = sqlite3_malloc64(size);
+    if (!*bytes)
+        return hp_fail_nomem();
+    for (uint64_t done = 0; done < size;) {
+        ssize_t n = pread(fd, *bytes + done, size - done, (off_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            sqlite3_free(*bytes);
+            return hp_fail(HP_ERR_IO, "cannot read %s: %s", path,
+                           n < 0 ? strerror(errno) : "it becomes shorter");
+        }
+        done += (uint64_t)n;
+    }
+    return HP_OK;
+}
+
 static void open_database(struct hp_reader *r, int fd)
 {
     uint64_t size = 0;
+    unsigned char *bytes = NULL;
     r->err = examine(r->path, fd, &size);
-    if (r->err == HP_OK && hp_schema_open(fd, true, &r->db) != SQLITE_OK)
-        fail_sqlite(r);
+    if (r->err == HP_OK)
+        r->err = read_file(r->path, fd, size, &bytes);
     if (r->err != HP_OK)
         return;
+    if (sqlite3_open_v2(":memory:", &r->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
+        SQLITE_OK) {
+        sqlite3_free(bytes);
+        fail_sqlite(r);
+        return;
+    }
+    if (sqlite3_deserialize(r->db, "main", bytes, (sqlite3_int64)size, (sqlite3_int64)size,
+                            SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY) !=
+        SQLITE_OK) {
+        fail_sqlite(r);
+        return;
+    }
     /* A row takes at least the two bytes that point to it in a page. */
     r->max_rows = size / 2;
     /* Measured on sound files: about two steps a byte, and some thousands for the schema. */

@@ -263,11 +263,23 @@ static void writer_fini(struct writer *w)
     free(w->strings);
 }
 
-static enum hp_err write_database(const struct hp_profile *profile, int fd, const char *path)
+/* The database is made in memory, in one piece, and then written. */
+static enum hp_err write_database(const struct hp_profile *profile, const struct hp_outfile *out)
 {
-    struct writer w HP_CLEANUP(writer_fini) = {.path = path};
+    struct writer w HP_CLEANUP(writer_fini) = {.path = out->path};
+    sqlite3_int64 size = INT64_MAX; /* instead of SQLite's limit, a gigabyte */
     HP_TRY(number_strings(&w, profile));
-    return hp_schema_open(fd, false, &w.db) == SQLITE_OK ? write_all(&w, profile) : fail(&w);
+    if (sqlite3_open_v2("profile", &w.db,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                        "memdb") != SQLITE_OK ||
+        sqlite3_file_control(w.db, "main", SQLITE_FCNTL_SIZE_LIMIT, &size) != SQLITE_OK)
+        return fail(&w);
+    HP_TRY(write_all(&w, profile));
+    const void *bytes = sqlite3_serialize(w.db, "main", &size, SQLITE_SERIALIZE_NOCOPY);
+    if (!bytes)
+        return hp_fail_nomem();
+    fwrite(bytes, 1, (size_t)size, out->file); /* hp_outfile_commit() sees what fails */
+    return HP_OK;
 }
 
 enum hp_err hp_profile_save(const struct hp_profile *profile, const char *path)
@@ -278,7 +290,7 @@ enum hp_err hp_profile_save(const struct hp_profile *profile, const char *path)
         return hp_fail(HP_ERR_INVALID, "cannot write %s: not a regular file", path);
     struct hp_outfile out HP_CLEANUP(hp_outfile_abort) = {0};
     HP_TRY(hp_outfile_open(&out, path));
-    HP_TRY(write_database(profile, fileno(out.file), path));
+    HP_TRY(write_database(profile, &out));
     hp_debug(HP_DEBUG_PROFILE, "%s is written", path);
     return hp_outfile_commit(&out);
 }

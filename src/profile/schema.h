@@ -67,10 +67,6 @@ static inline uint64_t hp_schema_sum(uint64_t sum, uint64_t value)
 
 uint64_t hp_schema_sum_text(uint64_t sum, const char *text, size_t length);
 
-/* Opens the database in a file, which may have no name, without locks or journal; as
- * sqlite3_open_v2(). The descriptor stays open. */
-int hp_schema_open(int fd, bool immutable, sqlite3 **db);
-
 /* Views for people, and the names of the flows; hotpath itself does not read them. */
 extern const char hp_schema_views[];
 
