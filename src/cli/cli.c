@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "cli/cli.h"
 
+#include "base/base.h"
+
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What the commands share.
- */
+/* What the commands share. */
 #ifndef HP_CLI_CLI_H
 #define HP_CLI_CLI_H
 
@@ -21,8 +19,6 @@ int hp_cli_fail(enum hp_err err);
 
 /* Prints a note about a file, or, with NULL, about what is at hand, as one line. */
 void hp_cli_note(const char *path, const char *text);
-
-/* --- Profiles and reports --------------------------------------------------------------------- */
 
 /* Reads a profile; of a damaged one what can be read, and says so. */
 enum hp_err hp_cli_load(const char *path, struct hp_profile **profile);
@@ -57,8 +53,6 @@ struct hp_cli_json {
 
 extern const struct hp_option hp_options_json[];
 
-/* --- Files ------------------------------------------------------------------------------------ */
-
 /* Prints to `path`, whole or not at all; to stdout when it is NULL or "-". */
 enum hp_err hp_cli_write(const char *path, enum hp_err (*print)(void *context, FILE *out),
                          void *context);
@@ -74,8 +68,6 @@ enum hp_err hp_cli_output_name(const char *pattern, char **name);
 /* HP_ERR_IO: a file of that name cannot be written. That should be known before a program runs for
  * an hour. */
 enum hp_err hp_cli_check_output(const char *path);
-
-/* --- Progress: a line on the terminal, for runs that last ------------------------------------- */
 
 struct hp_progress {
     bool enabled;
@@ -93,8 +85,6 @@ void hp_progress_show(struct hp_progress *progress, uint64_t instructions);
 
 /* Clears the line. */
 void hp_progress_end(struct hp_progress *progress);
-
-/* --- Sessions --------------------------------------------------------------------------------- */
 
 /* What the commands that run a program share; the first in their values. */
 struct hp_cli_session {

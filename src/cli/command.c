@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/help.h"
-
-#include <stdio.h>
-#include <string.h>
 
 static const struct hp_command group_trace = {
     .name = "trace",

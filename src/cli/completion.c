@@ -3,11 +3,8 @@
  * Completion for shells. Their scripts only ask `hotpath help --complete`, which knows the rows of
  * commands and options.
  */
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "cli/help.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #define HEAD "# Completion for hotpath: written by 'hotpath help --completion'.\n"
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "cli/help.h"
 
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "base/settings.h"
 #include "cli/cli.h"
 #include "profiler/models.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <string.h>
 
 #define WIDTH     80
 #define HELP_FROM 26 /* the column of options' help */

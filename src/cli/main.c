@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include "base/base.h"
 #include "base/debug.h"
 #include "cli/cli.h"
 #include "cli/help.h"
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Were a standard descriptor closed, the next file opened would take its number, and what is

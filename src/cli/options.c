@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "cli/options.h"
 
+#include "base/base.h"
+
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* 1 where it stands for nothing. */
 static double scale_of(char letter, double thousand)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include "base/base.h"
 #include "base/outfile.h"
 #include "cli/cli.h"
 #include "text/strbuf.h"
 
-#include <string.h>
 #include <unistd.h>
 
 enum hp_err hp_cli_write(const char *path, enum hp_err (*print)(void *context, FILE *out),

@@ -4,8 +4,6 @@
 
 #include <unistd.h>
 
-/* --- Options ---------------------------------------------------------------------------------- */
-
 #define AT(member) offsetof(struct hp_cli_session, member)
 
 const struct hp_option hp_options_profilers[] = {
@@ -82,8 +80,6 @@ const struct hp_option hp_options_engine[] = {
     {0},
 };
 
-/* --- Progress --------------------------------------------------------------------------------- */
-
 #define FIRST_SECONDS 1.0
 #define EVERY_SECONDS 0.25
 
@@ -117,8 +113,6 @@ void hp_progress_end(struct hp_progress *progress)
         fprintf(stderr, "\r\033[K");
     progress->shown = false;
 }
-
-/* --- The session ------------------------------------------------------------------------------ */
 
 static void tick(void *context, struct hp_session *session)
 {

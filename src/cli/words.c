@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/help.h"
 
+#include "base/base.h"
 #include "cli/top/page.h"
 #include "export/export.h"
 #include "hotpath/metric.h"
@@ -9,9 +10,6 @@
 #include "profiler/models.h"
 #include "report/report.h"
 #include "session/selection.h"
-
-#include <stdio.h>
-#include <string.h>
 
 void hp_word_put(struct hp_strbuf *lines, const char *word, const char *help)
 {

@@ -3,14 +3,10 @@
  * The instructions of the blocks that matter: of the heaviest paths, the heaviest blocks, hot
  * spots, and more as far as there is room.
  */
-#include "base/bisect.h"
-#include "base/cleanup.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "page/model.h"
 #include "report/hotspots/hotspots.h"
 #include "report/items.h"
-
-#include <stdlib.h>
 
 #define TOP_PATHS 200 /* whose code comes first */
 

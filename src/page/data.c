@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "page/model.h"
 #include "report/cells.h"
 #include "report/fields.h"
 #include "report/print.h"
 
 #include <math.h>
-#include <string.h>
 
 #define TITLE_COLUMNS 80
-
-/* --- What ran --------------------------------------------------------------------------------- */
 
 static void put_run(struct hp_page *page)
 {
@@ -67,8 +64,6 @@ static void put_summary(struct hp_page *page)
     hp_json_key(json, "notes");
     hp_json_notes(json, page->profile);
 }
-
-/* --- All of it -------------------------------------------------------------------------------- */
 
 static void put_limits(struct hp_page *page)
 {

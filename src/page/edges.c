@@ -7,14 +7,9 @@
  * Edges leave the last one to begin; the others go on as the next one, by edges of their own kind.
  * So what enters a block leaves it.
  */
-#include "base/bisect.h"
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "page/model.h"
 #include "text/number.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static struct hp_place start_of(const struct hp_pblock *block)
 {

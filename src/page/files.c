@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT
-/*
- * The source: its files, and their text as far as it can be what the program was built from.
- */
-#include "base/compare.h"
-#include "base/grow.h"
+/* The source: its files, and their text as far as it can be what the program was built from. */
+#include "base/base.h"
 #include "page/model.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define AROUND 10 /* lines shown before and behind those that are of interest */

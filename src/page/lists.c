@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
-/*
- * The lists of objects: rows of the report, with references in place of names.
- */
-#include "base/cleanup.h"
+/* The lists of objects: rows of the report, with references in place of names. */
+#include "base/base.h"
 #include "page/model.h"
 #include "report/fields.h"
 #include "report/hotspots/hotspots.h"
 #include "report/items.h"
 #include "report/print.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* What a field is replaced by; NULL: it is left out. */
 struct other {
@@ -66,8 +61,6 @@ static enum hp_err put_view(struct hp_page *page, const struct hp_view *view)
     return HP_OK;
 }
 
-/* --- Lists with references -------------------------------------------------------------------- */
-
 static void put_reference(struct hp_page *page, const struct hp_bound_field *field,
                           const struct hp_row *row)
 {
@@ -121,8 +114,6 @@ static void put_list(struct hp_page *page, const struct hp_view *view, const str
     hp_json_view_key(&page->json, view);
     put_rows(page, view, others, page->rows[view->item].rows, page->rows[view->item].n);
 }
-
-/* --- Cycles ----------------------------------------------------------------------------------- */
 
 /* The first row of each is the run. */
 static enum hp_err put_cpi_by(struct hp_page *page, enum hp_report_by by)

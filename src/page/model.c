@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "page/model.h"
 
-#include "base/bisect.h"
-#include "base/cleanup.h"
-#include "base/compare.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "report/items.h"
 #include "text/number.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* --- Memory, texts and limits ----------------------------------------------------------------- */
 

@@ -88,8 +88,6 @@ struct hp_page {
     size_t n_code, code_capacity;
 };
 
-/* --- Making it (model.c, edges.c, files.c, code.c) -------------------------------------------- */
-
 /* On failure there is nothing to release. */
 enum hp_err hp_page_init(struct hp_page *page, const struct hp_profile *profile,
                          const struct hp_page_options *options, FILE *out);
@@ -122,8 +120,6 @@ static inline uint32_t hp_page_row(const struct hp_page *page, enum hp_row_kind 
 {
     return item == HP_PROFILE_NONE ? HP_PROFILE_NONE : page->row_of[kind][item];
 }
-
-/* --- Writing it ------------------------------------------------------------------------------- */
 
 /* -1 for HP_PROFILE_NONE. */
 void hp_page_put_index(struct hp_page *page, uint32_t index);

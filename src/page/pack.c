@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "page/page.h"
 
+#include "base/base.h"
+
 #include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 #define CHUNK (48u << 10) /* compressed bytes; a multiple of 3 */

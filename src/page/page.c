@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "page/page.h"
 
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "base/own_directory.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define LARGEST ((size_t)64 << 20) /* template, in bytes */
-
-/* --- The template ----------------------------------------------------------------------------- */
 
 static enum hp_err find(char **path)
 {
@@ -65,8 +61,6 @@ enum hp_err hp_page_template(char **text)
     }
     return HP_OK;
 }
-
-/* --- Filling it ------------------------------------------------------------------------------- */
 
 /* Where the data goes: behind the opening tag of the one line that has both. */
 static const char *find_data(const char *text)

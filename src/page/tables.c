@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The tables of the data, by column.
- */
+/* The tables of the data, by column. */
 #include "page/model.h"
 #include "report/cells.h"
 #include "report/paths/lines.h"

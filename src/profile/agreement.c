@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "profile/agreement.h"
 
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "profile/profile_impl.h"
 
-#include "base/compare.h"
 #include "profile/profile_impl.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 const char *hp_agreement_by_name(enum hp_agreement_by by)
 {
@@ -20,8 +15,6 @@ const char *hp_agreement_by_name(enum hp_agreement_by by)
     };
     return (unsigned)by < HP_AGREEMENTS ? names[by] : "";
 }
-
-/* --- Groups ----------------------------------------------------------------------------------- */
 
 static int by_function(const void *a, const void *b, void *context)
 {
@@ -57,8 +50,6 @@ enum hp_err hp_agreement_groups(const struct hp_profile *profile, enum hp_agreem
     }
     return HP_OK;
 }
-
-/* --- Agreement -------------------------------------------------------------------------------- */
 
 enum hp_err hp_agreement_of(const uint32_t *groups, size_t n_groups, const double *a,
                             const double *b, size_t n_insns, double *overlap)

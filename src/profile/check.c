@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Is a profile sound, and is it in its normal form?
- */
+/* Is a profile sound, and is it in its normal form? */
 #include "profile/profile_impl.h"
-
-/* --- Rows ------------------------------------------------------------------------------------- */
 
 /* What the values of a field must be. */
 struct bounds {
@@ -101,8 +97,6 @@ enum hp_err hp_profile_check(const struct hp_profile *p)
     HP_TRY(hp_contexts_check_depth(p, &culprit));
     return hp_loops_check_nesting(p);
 }
-
-/* --- Normal form ------------------------------------------------------------------------------ */
 
 static enum hp_err is_normal(const struct hp_profile *p, enum hp_row_kind kind, bool *normal)
 {

@@ -6,16 +6,10 @@
  * numbers, sum(min(a * B, b * A)) / (A * B) with A and B the totals, so that equal shares give
  * exactly 100, whatever the rounding.
  */
-#include "base/compare.h"
-#include "base/bisect.h"
-#include "base/cleanup.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "profile/profile_impl.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* hp_comparison_free() finds the strings behind the public part. */
 struct comparison {

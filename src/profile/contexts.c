@@ -10,11 +10,8 @@
  * contexts are in order: their (parent, function) grows, and so parents come first and no two
  * children of one parent have the same function.
  */
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "profile/profile_impl.h"
-
-/* --- Depth ------------------------------------------------------------------------------------ */
 
 /* Walks up from `start` to where the depth is known, and enters it on the way. */
 static bool measure_depth(const struct hp_profile *p, uint32_t start, uint8_t *depths)
@@ -51,8 +48,6 @@ enum hp_err hp_contexts_check_depth(const struct hp_profile *p, uint32_t *culpri
     uint8_t *depths HP_CLEANUP(hp_free) = NULL;
     return measure_depths(p, &depths, culprit);
 }
-
-/* --- Order ------------------------------------------------------------------------------------ */
 
 /* HP_PROFILE_NONE comes first as a parent, and last as a function. */
 static uint64_t context_key(uint32_t parent, uint32_t function)

@@ -3,14 +3,9 @@
  * Loading: the tables, one after the other. What refers to what is checked by normalising, which
  * also restores the order in a file edited by hand.
  */
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "base/debug.h"
-#include "base/grow.h"
 #include "profile/reader.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void load_run(struct hp_reader *r)
 {
@@ -77,8 +72,6 @@ static void load_engine_work(struct hp_reader *r)
     hp_reader_end(r);
 }
 
-/* --- Rescue ----------------------------------------------------------------------------------- */
-
 /* Whether there is anything to look at. */
 static bool is_worthwhile(const struct hp_profile *p)
 {
@@ -99,8 +92,6 @@ static void rescue(struct hp_reader *r, const char **what)
     else
         hp_reader_fail(r, "%s", r->mending.first);
 }
-
-/* --- All -------------------------------------------------------------------------------------- */
 
 /* Also checks what refers to what. */
 static void normalize(struct hp_reader *r)

@@ -6,11 +6,8 @@
  * in the middle does not know it. Of the loops that one is said to be in, the smallest stays its
  * parent.
  */
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "profile/profile_impl.h"
-
-/* --- Nesting ---------------------------------------------------------------------------------- */
 
 /* Walks up, no further than to where a walk has been: each loop is passed once. A loop of the
  * circle that the walk ends in; HP_PROFILE_NONE: it ends in none. `seen`: by which walk, from 1. */
@@ -83,8 +80,6 @@ enum hp_err hp_loops_order(struct hp_profile *p, uint32_t **map)
     }
     return hp_loops_open_circles(p, &circles);
 }
-
-/* --- Trip counts ------------------------------------------------------------------------------ */
 
 static int more_frequent(const void *a, const void *b)
 {

@@ -6,14 +6,9 @@
  * may do without them, or what contradicts itself; what is still refused is left out. Then what
  * belongs to rows that are left out is, too, and references get the new indices.
  */
-#include "base/cleanup.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "base/map64.h"
 #include "profile/profile_impl.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Counts what hp_fail() just said of a row. */
 static void note_wrong(struct hp_mending *m)

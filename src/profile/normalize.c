@@ -6,10 +6,8 @@
  * the referring. Only when nothing can fail any more do they take the place of the old ones, and
  * the rest, which are the largest, are put in order where they are.
  */
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "profile/profile_impl.h"
-
-#include <string.h>
 
 /* The copy being worked on, and the new index of every old row that others refer to. */
 struct work {

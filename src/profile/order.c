@@ -3,13 +3,8 @@
  * The order of the normal form: what makes two rows the same, which comes first, what they are
  * together.
  */
-#include "base/bisect.h"
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "profile/profile_impl.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define MAX_RANKED 12 /* fields in the key of a kind, and those that decide which row is kept */
 

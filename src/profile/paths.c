@@ -6,8 +6,7 @@
  * is made of pieces of two would be none that was executed. (They differ when code at the same
  * place did.)
  */
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "profile/profile_impl.h"
 
 /* The steps of an old path. */

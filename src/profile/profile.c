@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "base/cleanup.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "profile/profile_impl.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* A profile with its memory behind it. */
 struct own {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What the parts of the profile share.
- */
+/* What the parts of the profile share. */
 #ifndef HP_PROFILE_IMPL_H
 #define HP_PROFILE_IMPL_H
 
@@ -28,13 +26,9 @@ enum hp_err hp_profile_reserve(struct hp_profile *profile, enum hp_row_kind kind
 
 void hp_profile_free_rows(struct hp_profile *profile);
 
-/* --- What the engine did ---------------------------------------------------------------------- */
-
 uint64_t *hp_engine_work_value(struct hp_engine_work *work,
                                const struct hp_engine_work_field *field);
 void hp_engine_work_merge(struct hp_engine_work *work, const struct hp_engine_work *other);
-
-/* --- Is it sound? ----------------------------------------------------------------------------- */
 
 /* HP_ERR_INVALID: an index, a value or a range that cannot be. Does not look at the order. */
 enum hp_err hp_profile_check(const struct hp_profile *profile);
@@ -47,8 +41,6 @@ enum hp_err hp_profile_check_form(const struct hp_profile *profile);
 
 /* Both: HP_ERR_INVALID when the profile is not sound or not in its normal form. */
 enum hp_err hp_profile_check_normal(const struct hp_profile *profile);
-
-/* --- Mending: mend.c -------------------------------------------------------------------------- */
 
 struct hp_mending {
     struct hp_profile *profile;
@@ -67,8 +59,6 @@ enum hp_err hp_profile_mend_rows(struct hp_mending *mending);
 /* Notes how much was wrong, and what the first was: `*what` is the note. */
 enum hp_err hp_profile_note_wrong(const struct hp_mending *mending, const char *kind,
                                   const char *text, const char **what);
-
-/* --- Order: order.c --------------------------------------------------------------------------- */
 
 /* Both rows can be one, if their keys are equal. */
 bool hp_rows_may_join(enum hp_row_kind kind, const void *a, const void *b);
@@ -97,8 +87,6 @@ enum hp_err hp_rows_match(const struct hp_profile *a, const struct hp_profile *b
 /* A map (malloc'd) in which each of `n` stays what it is. */
 enum hp_err hp_map_new(size_t n, uint32_t **map);
 
-/* --- Rows that are more than a list ----------------------------------------------------------- */
-
 /* Joins modules that are the same (equal build ids or, when both have none, equal paths), and sorts
  * them; `*map` as above. */
 enum hp_err hp_modules_order(struct hp_profile *profile, uint32_t **map);
@@ -126,8 +114,6 @@ bool hp_loop_trips_kept(const struct hp_profile *profile);
 
 /* Sorts the steps; of paths that were joined, the steps of one of them stay. `paths`: their map. */
 enum hp_err hp_steps_order(struct hp_profile *profile, const uint32_t *paths);
-
-/* --- Small things ----------------------------------------------------------------------------- */
 
 static inline const char *hp_text(const char *text)
 {

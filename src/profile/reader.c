@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "profile/reader.h"
 
-#include "base/cleanup.h"
+#include "base/base.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

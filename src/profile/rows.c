@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "profile/rows.h"
 
+#include "base/base.h"
 #include "hotpath/cycles.h"
 #include "hotpath/path.h"
 #include "profile/profile_impl.h"
-
-#include <string.h>
 
 /* A column of a row of union hp_any_row, as struct hp_row_field has it. */
 #define COLUMN(row, member, column, kind, ...)                                                     \

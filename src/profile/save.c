@@ -3,18 +3,14 @@
  * Saving: the file is made aside in one transaction, without journal and without syncing, as
  * nobody can see it until it is complete and renamed.
  */
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "base/debug.h"
-#include "base/grow.h"
 #include "base/outfile.h"
 #include "profile/profile_impl.h"
 #include "profile/schema.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* Rows a statement inserts. Measured on counters: 32 take 0.4 times as long as one at a time. */

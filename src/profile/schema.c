@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "profile/schema.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "base/base.h"
 
 /* --- Tables ----------------------------------------------------------------------------------- */
 

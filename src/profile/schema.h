@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The file format of profiles (docs/profile.md): what saving and loading agree on.
- */
+/* The file format of profiles (docs/profile.md): what saving and loading agree on. */
 #ifndef HP_PROFILE_SCHEMA_H
 #define HP_PROFILE_SCHEMA_H
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * Between an engine and the pipeline.
- */
+/* Between an engine and the pipeline. */
+#include "base/base.h"
 #include "base/debug.h"
 #include "session/session_impl.h"
 
 #include <signal.h>
-#include <stdio.h>
 
 void hp_session_trace_result(struct hp_session *s, enum hp_err err)
 {

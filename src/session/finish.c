@@ -3,14 +3,12 @@
  * The end of a session: from its profilers to a profile, with notes about what its reader must
  * know: what was not seen, and why.
  */
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "engine/elf_file.h"
 #include "engine/native/native.h"
 #include "profiler/sample/profiler.h"
 #include "session/session_impl.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* --- Profilers and the machine ---------------------------------------------------------------- */

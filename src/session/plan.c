@@ -24,8 +24,6 @@ const struct hp_name hp_plan_records[] = {
     {0},
 };
 
-/* --- What is selected ----------------------------------------------------------------------- */
-
 /* What the engine has to record. With a machine that is everything that it can. */
 static enum hp_record_mode mode_for(const struct hp_selection *selection)
 {
@@ -84,8 +82,6 @@ enum hp_err hp_plan_settings(const struct hp_session_settings *settings, struct 
                        "loops, paths, predictions, hotspots, cycles or instructions");
     return HP_OK;
 }
-
-/* --- Who can do it ---------------------------------------------------------------------------- */
 
 enum hp_err hp_plan_choose(const struct hp_session_settings *settings,
                            const struct hp_executable *program, struct hp_plan *plan)

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "base/grow.h"
+#include "base/base.h"
 #include "profiler/cycles/profiler.h"
 #include "profiler/exact/exact.h"
 #include "profiler/sample/profiler.h"
 #include "session/selection.h"
-
-#include <stdlib.h>
 
 static struct hp_path_sink *wpp_sink(void *context, const struct hp_thread *thread)
 {

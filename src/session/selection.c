@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "session/selection.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "base/base.h"
 
 /* --- The list --------------------------------------------------------------------------------- */
 

@@ -80,8 +80,6 @@ enum hp_err hp_profilers_finish(struct hp_profilers *profilers,
 /* Frees all, finished or not. */
 void hp_profilers_close(struct hp_profilers *profilers);
 
-/* --- The plan --------------------------------------------------------------------------------- */
-
 enum hp_plan_engine { HP_PLAN_NATIVE, HP_PLAN_QEMU };
 
 struct hp_plan {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "base/clock.h"
 #include "base/debug.h"
 #include "engine/engine.h"
@@ -10,7 +10,6 @@
 #include "session/session_impl.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>

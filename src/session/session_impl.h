@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * A session, for the parts of the library that look into one.
- */
+/* A session, for the parts of the library that look into one. */
 #ifndef HP_SESSION_IMPL_H
 #define HP_SESSION_IMPL_H
 
@@ -55,8 +53,6 @@ void hp_session_trace_result(struct hp_session *session, enum hp_err err);
 
 struct hp_functions *hp_session_functions(struct hp_session *session);
 
-/* --- Standard descriptors while a program is started that gets others ------------------------- */
-
 struct hp_standard {
     int saved[3]; /* -1: untouched */
 };
@@ -75,8 +71,6 @@ void hp_standard_restore(struct hp_standard *standard);
 
 /* Puts a descriptor in the place of a standard one. */
 bool hp_standard_replace(struct hp_standard *standard, int fd, int by);
-
-/* --- Signals while a program is watched ------------------------------------------------------- */
 
 /* They are for the program, which decides what happens. One from the terminal reaches it by itself;
  * one that is sent to hotpath is passed on. From before the program starts; caught, not ignored: it

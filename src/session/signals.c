@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "session/session_impl.h"
 
+#include "base/base.h"
+
 #include <signal.h>
-#include <stddef.h>
 
 static const int caught[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 #define N_CAUGHT (sizeof caught / sizeof *caught)

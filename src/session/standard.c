@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "session/session_impl.h"
 
+#include "base/base.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 void hp_standard_restore(struct hp_standard *standard)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include "base/base.h"
 #include "cli/cli.h"
 #include "diff/baseline.h"
 #include "diff/gate.h"
 #include "engine/environment.h"
 #include "engine/program.h"
 #include "report/tables.h"
-
-#include <string.h>
 
 enum { EXIT_REGRESSION = 3 };
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "export/export.h"
 
+#include "base/base.h"
 #include "base/outfile.h"
 #include "cli/cli.h"
 #include "session/session_impl.h"
 #include "text/strbuf.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 #define WINDOW 10000 /* instructions, when nothing is said */
 

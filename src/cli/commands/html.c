@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "page/page.h"
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "text/number.h"
 #include "text/strbuf.h"
 
-#include <string.h>
 #include <sys/stat.h>
 
 struct request {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "lab/lab.h"
 
+#include "base/base.h"
 #include "cli/cli.h"
 
-#include <string.h>
 #include <unistd.h>
 
 static enum hp_err print_list(void)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "cli/cli.h"
 
+#include "base/base.h"
+
 #include <ctype.h>
-#include <stdlib.h>
 
 /* What hardware costs, as it is said on the command line. */
 struct costs {

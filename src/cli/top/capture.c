@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "cli/top/terminal.h"
 
+#include "base/base.h"
 #include "base/memory_file.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* A file in TMPDIR that is gone when it is closed: what a program prints may be more than memory

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The page of a live view: a board as lines of text.
- */
+/* The page of a live view: a board as lines of text. */
 #ifndef HP_CLI_TOP_PAGE_H
 #define HP_CLI_TOP_PAGE_H
 
@@ -39,8 +37,6 @@ void hp_top_page_wish(const struct hp_top_page *page, struct hp_board_wish *wish
 /* Appends the lines, each ended by a newline, none wider than the page, no more than its height.
  * Names cannot contain anything that moves the cursor. */
 void hp_top_page_draw(const struct hp_top_page *page, struct hp_strbuf *out);
-
-/* --- Its tables: rows.c ----------------------------------------------------------------------- */
 
 /* A terminal code, or with "" the end of all; nothing without `color`. */
 void hp_top_style(struct hp_strbuf *out, bool color, const char *code);

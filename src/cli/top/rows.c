@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/top/page.h"
 
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "report/tables.h"
 #include "text/number.h"
 #include "text/utf8.h"

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "cli/top/terminal.h"
 
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "text/strbuf.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>

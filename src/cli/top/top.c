@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * hotpath top: a view of a program while it runs (docs/top.md).
- */
+/* hotpath top: a view of a program while it runs (docs/top.md). */
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/top/page.h"

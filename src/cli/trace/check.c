@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "profiler/check/check.h"
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/trace/trace.h"
-
-#include <inttypes.h>
 
 /* Prints what a check found; true when all is well. */
 static bool print(const char *path, const struct hp_check_stats *s,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/trace/trace.h"
 #include "report/tables.h"
-
-#include <inttypes.h>
 
 struct request {
     struct hp_profiler base; /* first */

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include "base/base.h"
 #include "cli/cli.h"
 #include "hotpath/trace.h"
 #include "text/json.h"
-
-#include <inttypes.h>
 
 static enum hp_err print_json(const struct hp_trace_info *info)
 {

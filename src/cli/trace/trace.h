@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * A trace that is read.
- */
+/* A trace that is read. */
 #ifndef HP_CLI_TRACE_TRACE_H
 #define HP_CLI_TRACE_TRACE_H
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/wpp/names.h"
-
-#include <inttypes.h>
 
 #define AT_ONCE 1024
 

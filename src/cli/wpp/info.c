@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/wpp/names.h"
 #include "text/json.h"
 #include "text/number.h"
-
-#include <inttypes.h>
 
 static double ratio(uint64_t a, uint64_t b)
 {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/wpp/names.h"
 
+#include "base/base.h"
 #include "report/tables.h"
-
-#include <inttypes.h>
-#include <stdio.h>
 
 enum hp_err hp_open_wpp(struct hp_open_wpp *wpp, const char *path)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * A whole program path that is read, with names for its paths: where they start.
- */
+/* A whole program path that is read, with names for its paths: where they start. */
 #ifndef HP_CLI_WPP_NAMES_H
 #define HP_CLI_WPP_NAMES_H
 

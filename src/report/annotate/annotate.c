@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "report/annotate/annotate.h"
-#include "base/cleanup.h"
-#include "base/compare.h"
+#include "base/base.h"
 #include "report/print.h"
 #include "text/number.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static int compare_functions(const void *a, const void *b)
 {

@@ -35,8 +35,6 @@ struct hp_annotate_options {
 enum hp_err hp_annotate(const struct hp_profile *profile, const struct hp_annotate_options *options,
                         FILE *out);
 
-/* --- Code ------------------------------------------------------------------------------------- */
-
 /* An instruction; or a block of which the instructions are not known. */
 struct hp_code_line {
     struct hp_place place;
@@ -97,8 +95,6 @@ enum hp_err hp_annotator_code(struct hp_annotator *annotator, uint32_t function,
                               struct hp_function_code *code);
 void hp_function_code_fini(struct hp_function_code *code);
 
-/* --- Numbers ---------------------------------------------------------------------------------- */
-
 /* What stands beside a line of code. */
 struct hp_code_numbers {
     struct hp_insn_facts facts; /* all zero where the machine knows no instruction */
@@ -125,8 +121,6 @@ struct hp_annotated_line {
 enum hp_err hp_annotator_lines(const struct hp_annotator *annotator, uint32_t function,
                                const struct hp_function_code *code,
                                struct hp_annotated_line **lines, size_t *n);
-
-/* --- Printing --------------------------------------------------------------------------------- */
 
 enum hp_err hp_annotate_text(struct hp_annotator *annotator,
                              const struct hp_hot_function *functions, size_t n);

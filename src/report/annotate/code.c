@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "report/annotate/annotate.h"
 
-#include "base/cleanup.h"
-#include "base/compare.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "report/items.h"
 #include "text/number.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define MOST_INSTRUCTIONS (2u << 20) /* disassembled in all: no program executes more */
 #define LONGEST           16         /* bytes of an instruction, of any architecture */

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "report/annotate/annotate.h"
 #include "report/fields.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 struct writer {
     struct hp_annotator *a;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "report/text.h"
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "report/annotate/annotate.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define EVENTS_SHOWN 2
 #define CAUSES_SHOWN 2

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
-/*
- * Where cycles went (the CPI stack): the run, and its parts.
- */
-#include "base/cleanup.h"
-#include "base/compare.h"
+/* Where cycles went (the CPI stack): the run, and its parts. */
+#include "base/base.h"
 #include "profile/agreement.h"
 #include "report/fields.h"
 #include "report/text.h"
-
-#include <stdlib.h>
 
 #define CAUSES_SHOWN 4
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What a machine in cycles says: of the run, and of each instruction, exactly or by sampling.
- */
+/* What a machine in cycles says: of the run, and of each instruction, exactly or by sampling. */
 #ifndef HP_REPORT_CYCLES_H
 #define HP_REPORT_CYCLES_H
 
@@ -13,8 +11,6 @@
 
 struct hp_rows;
 struct hp_tables;
-
-/* --- The run ---------------------------------------------------------------------------------- */
 
 /* What windows say of the whole run. */
 struct hp_windows_sum {
@@ -63,14 +59,10 @@ size_t hp_causes_order(const double cycles[HP_CAUSES], enum hp_cause causes[HP_C
 enum hp_err hp_print_cycles_head(const struct hp_tables *tables,
                                  const struct hp_report_options *options, FILE *out);
 
-/* --- Instructions taken together -------------------------------------------------------------- */
-
 /* The group of each instruction, into groups[n_insns]: 0 ... *n - 1. Without a source line those of
  * a function are together, and so are all that are in no loop, and all that are in no function. */
 enum hp_err hp_insn_groups(const struct hp_profile *profile, enum hp_report_by by, uint32_t *groups,
                            uint32_t *n);
-
-/* --- One instruction -------------------------------------------------------------------------- */
 
 struct hp_insn_facts {
     const struct hp_insns *run;
@@ -116,8 +108,6 @@ uint64_t hp_insn_weight(const struct hp_insn_facts *facts);
 /* The sentence why it takes its time, clean. */
 void hp_insn_why(const struct hp_tables *tables, const struct hp_insn_facts *facts,
                  struct hp_strbuf *text);
-
-/* --- Why it takes its time -------------------------------------------------------------------- */
 
 /* Executions are retired ones. All zero: nothing is known. */
 struct hp_why {

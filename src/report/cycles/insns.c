@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "base/bisect.h"
-#include "base/cleanup.h"
+#include "base/base.h"
 #include "report/cells.h"
 #include "report/items.h"
 #include "report/tables.h"
 #include "text/number.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define Z 1.959963984540054 /* 97.5 % of a normal distribution are below it */
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Instructions on a machine in cycles: the view.
- */
-#include "base/cleanup.h"
+/* Instructions on a machine in cycles: the view. */
+#include "base/base.h"
 #include "report/fields.h"
 #include "report/items.h"
 #include "report/text.h"

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
-/*
- * Ways of sampling, and how far they are from the exact attribution.
- */
-#include "base/cleanup.h"
+/* Ways of sampling, and how far they are from the exact attribution. */
+#include "base/base.h"
 #include "profile/agreement.h"
 #include "report/fields.h"
 #include "report/text.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define MOST_WAYS 64 /* samplers, and other ways: nobody has more; each takes time */
 

@@ -8,12 +8,11 @@
  * longest. What it waits for follows when it waits longer than it takes itself, or stands alone
  * when that is next to nothing.
  */
+#include "base/base.h"
 #include "report/cycles/cycles.h"
 #include "text/number.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #define LITTLE_CYCLES  0.05 /* an execution: not worth a sentence */
 #define WAIT_CYCLES    2.0  /* an execution: less is how instructions depend on each other anyway */
