@@ -4,8 +4,9 @@
  * (docs/loops.md).
  *
  * Nearly everything follows from counts in the end (loops_result.c). While the program runs, only
- * three things need attention:  - the graph, at every new transfer (learning);  - the iterations of
- * each execution: a loop has a *record* of its current execution, which counts
+ * three things need attention:
+ *  - the graph, at every new transfer (learning);
+ *  - the iterations of each execution: a loop has a *record* of its current execution, which counts
  *    back edges to its headers and is closed when a header is reached otherwise. Exits need not be
  *    watched;
  *  - what runs while a lower activation of the same function is in a loop: it is in that loop

@@ -41,7 +41,7 @@ static uint64_t next_random(struct hp_density *d)
 
 /* --- The size of the code --------------------------------------------------------------------- */
 
-/* With `set` of m bits set, m / (m - set) different addresses set another bit on average. */
+/* With `set` of m bits set, another one takes m / (m - set) different addresses on average. */
 static void mark(struct hp_density *d, uint64_t address)
 {
     if (hp_density_knows(d, address))

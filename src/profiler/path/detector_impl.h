@@ -3,12 +3,12 @@
  * Inside a path detector: the stack and its operations, one transfer at a time (detector.c), and
  * the loop over whole units (detector_steps.c).
  *
- * Invariants between calls:  1. entries[low] ... entries[n - 1] are the stack, the top last. What
- * is below a marker's `base`
+ * Invariants between calls:
+ *  1. entries[low] ... entries[n - 1] are the stack, the top last. What is below a marker's `base`
  *     was interrupted by a signal.
- *  2. Unless `fresh`, there is an entry above the newest marker.  3. Every retired instruction is
- * in exactly one place: an entry, `pending`, a marker's `pending`, a
- *     path handed over or waiting to be, or stats.unfinished_insns.
+ *  2. Unless `fresh`, there is an entry above the newest marker.
+ *  3. Every retired instruction is in exactly one place: an entry, `pending`, a marker's `pending`,
+ *     a path handed over or waiting to be, or stats.unfinished_insns.
  */
 #ifndef HP_PROFILER_PATH_DETECTOR_IMPL_H
 #define HP_PROFILER_PATH_DETECTOR_IMPL_H
