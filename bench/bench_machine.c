@@ -2,9 +2,9 @@
 /*
  * bench-machine INSTRUCTIONS PASSES MACHINE,... -- PROGRAM ARGUMENTS: runs PROGRAM (without input)
  * under the native engine, keeps the blocks and addresses of its first INSTRUCTIONS in memory, and
- * times machines on them, pass by pass in turn. Prints one JSON object: instructions, and for each
- * machine its times, processor time in nanoseconds, and a checksum of all its counts: what must not
- * change when it gets faster.
+ * times machines on them, in turn in each pass. Prints one JSON object: instructions, and for each
+ * machine its times (processor time in nanoseconds) and a checksum of all its counts, which an
+ * optimization must not change.
  */
 #include "base/grow.h"
 #include "hotpath/machine.h"
@@ -18,7 +18,7 @@
 #define MAX_PASSES   100
 #define MAX_MACHINES 8
 
-/* What a program did, one thread's. */
+/* What one thread of a program did. */
 struct kept {
     struct hp_profiler profiler; /* first */
     void *thread;                /* the first one; others are left out */

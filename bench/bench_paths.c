@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench-paths TRACE PASSES WORDS [BLOCKS]: times path detectors and what takes their paths, on the
- * words of TRACE (at most WORDS of them, 0: all; with BLOCKS, laid out as runs of at most that many
- * blocks), and prints one JSON object. Times are processor time of this process from words in
- * memory to finished paths, one number a pass, in nanoseconds.
+ * bench-paths TRACE PASSES WORDS [BLOCKS]: times path detectors and their sinks on the words of
+ * TRACE (at most WORDS of them, 0: all; with BLOCKS, laid out as runs of at most that many blocks),
+ * and prints one JSON object. Times are processor time of this process from words in memory to
+ * finished paths, one number per pass, in nanoseconds.
  */
 #include "hotpath/path.h"
 #include "profiler/path/detector_impl.h"
@@ -27,14 +27,14 @@ static uint64_t now(void)
 
 /* --- A profiler of detectors ------------------------------------------------------------------ */
 
-/* Threads with a detector each, and behind them the same sink for all, or none. */
+/* Threads, each with a detector; all detectors feed the same sink, or none. */
 struct bench {
     struct hp_profiler base; /* first */
     struct recording recording;
     struct hp_functions *functions;
     const char *preset;
     struct hp_path_sink *sink;
-    bool folds; /* executions of the same path are added up: the sink does not care for their order
+    bool folds; /* executions of the same path are added up: their order does not matter to the sink
                  */
     struct hp_path_sink nothing;
     struct hp_path_frames frames;
@@ -97,8 +97,8 @@ static void add_stats(struct hp_detector_stats *sum, const struct hp_detector_st
 
 /* --- What is timed ---------------------------------------------------------------------------- */
 
-/* The recording through the iterator and a detector of `preset` to `sink`; the time goes to `*ns`.
- */
+/* Runs the recording through the iterator and a detector of `preset` to `sink`; stores the time in
+ * `*ns`. */
 static enum hp_err play(struct bench *b, const char *preset, struct hp_path_sink *sink, bool folds,
                         uint64_t *ns)
 {
@@ -123,7 +123,7 @@ static enum hp_err play(struct bench *b, const char *preset, struct hp_path_sink
     return err;
 }
 
-/* What takes the paths. */
+/* Sinks. */
 enum behind { NOTHING, TABLE, COMPLETE };
 
 static enum hp_err play_to(struct bench *b, const char *preset, enum behind behind, uint64_t *ns)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * bench-pipe TRACE PASSES WORDS MACHINE...: times the machine in cycles on the words of TRACE (at
- * most WORDS of them, 0: all), with ProfileMe behind it (pairs, one in 1000 instructions), and
- * prints one JSON object: retired instructions, and for each machine its cycles, and times, one
- * number a pass, processor time in nanoseconds.
+ * most WORDS of them, 0: all), with a ProfileMe sampler (pairs, one in 1000 instructions), and
+ * prints one JSON object: retired instructions, and for each machine its cycles and times, one
+ * number per pass, processor time in nanoseconds.
  *
- * Where the trace has no addresses they are made up, the same in each run: of the operands, most
- * stay where they are, as on a stack, some walk through 32 KB, few are anywhere in 4 MB.
+ * Where the trace has no addresses they are made up, the same in each run: most operands stay in
+ * place, as on a stack, some walk through 32 KB, few are anywhere in 4 MB.
  */
 #include "base/grow.h"
 #include "base/map64.h"
@@ -90,7 +90,7 @@ static enum hp_err keep_batch(struct bench *b, const struct hp_batch *batch)
     b->parts[b->n_parts++] = (struct part){.first = b->n_blocks, .n = batch->n};
     for (size_t i = 0; i < batch->n; i++)
         HP_TRY(add_block(b, batch, i));
-    /* The id that follows them stands in the place of the next batch's first block. */
+    /* The id that follows them takes the place of the next batch's first block. */
     b->blocks[b->n_blocks] = batch->blocks[batch->n];
     return HP_OK;
 }

@@ -3,7 +3,7 @@
  * bench-predict TRACE PASSES WORDS BLOCKS SCHEME...: times the prediction of hot paths on the words
  * of TRACE (at most WORDS of them, 0: all; with BLOCKS not 0, laid out as runs of at most that many
  * blocks), all schemes at once, and prints one JSON object. Times are processor time of this
- * thread, one number a pass, in nanoseconds.
+ * thread, one number per pass, in nanoseconds.
  */
 #include "profiler/pipeline.h"
 #include "profiler/predict/predictions.h"
@@ -27,7 +27,7 @@ static uint64_t now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The recording through cursor, detector, index and schemes; the time goes to `*ns`. */
+/* Runs the recording through cursor, detector, index and schemes; stores the time in `*ns`. */
 static enum hp_err play(struct bench *b, struct hp_profiler *profiler, uint64_t *ns)
 {
     struct hp_region everything = {0};

@@ -2,8 +2,8 @@
 /*
  * bench-profilers TRACE PASSES WORDS PROFILER...: times profilers on the words of TRACE (at most
  * WORDS of them, 0: all), one after the other, and prints one JSON object: retired branches, and
- * for each profiler its times, one number a pass, processor time in nanoseconds. PROFILER: nothing,
- * exact, loops (exact ones), loop:MODEL, hotspots:DETECTOR.
+ * for each profiler its times, one number per pass, processor time in nanoseconds. PROFILER:
+ * nothing, exact, loops (exact ones), loop:MODEL, hotspots:DETECTOR.
  */
 #include "profiler/exact/exact.h"
 #include "profiler/hotspot/profiler.h"
@@ -107,7 +107,7 @@ static enum hp_err make(struct bench *b, const char *name, struct hp_profiler **
     return hp_fail(HP_ERR_INVALID, "there is no profiler '%s'", name);
 }
 
-/* The recording through the cursor and a profiler; the time goes to `*ns`. */
+/* Runs the recording through the cursor and a profiler; stores the time in `*ns`. */
 static enum hp_err play(struct bench *b, struct hp_profiler *profiler, uint64_t *ns)
 {
     struct hp_region everything = {0};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench-stream TRACE SCRATCH PASSES WORDS [BLOCKS]: times what consumes words, on the words of
- * TRACE (at most WORDS of them, 0: all; with BLOCKS, laid out as runs of at most that many blocks),
- * and prints one JSON object. Times are processor time of this thread,
- * one number a pass, in nanoseconds. SCRATCH is a file to write traces to; it is removed.
+ * bench-stream TRACE SCRATCH PASSES WORDS [BLOCKS]: times consumers of words on the words of TRACE
+ * (at most WORDS of them, 0: all; with BLOCKS, laid out as runs of at most that many blocks), and
+ * prints one JSON object. Times are processor time of this thread, one number per pass, in
+ * nanoseconds. SCRATCH is a file to write traces to; it is removed.
  */
 #include "profiler/exact/exact.h"
 #include "profiler/pipeline.h"
@@ -33,7 +33,7 @@ static uint64_t now(void)
 
 /* --- Profilers to time with ------------------------------------------------------------------- */
 
-/* A profiler that counts branches, or with `counts` false does nothing at all. */
+/* A profiler that counts branches, or with `counts` false does nothing. */
 struct counter {
     struct hp_profiler base; /* first */
     bool counts;
@@ -103,7 +103,7 @@ static const struct hp_profiler_ops stepper_ops = {
 
 /* --- What is timed ---------------------------------------------------------------------------- */
 
-/* The recording through the iterator to one profiler; the time goes to `*ns`. */
+/* Runs the recording through the iterator to one profiler; stores the time in `*ns`. */
 static enum hp_err play_to(struct bench *b, struct hp_profiler *profiler, uint64_t *ns)
 {
     struct hp_region everything = {0};

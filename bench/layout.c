@@ -12,8 +12,8 @@ struct layout {
     uint32_t longest;
     uint32_t next_id;
     struct hp_map64 id_of; /* parent << 32 | block -> segment */
-    uint32_t id, length;   /* of the run at hand; 0: none */
-    bool goes_on;          /* what the last block leads to is laid out behind it */
+    uint32_t id, length;   /* of the current run; 0: none */
+    bool goes_on;          /* the successor of the last block is laid out after it */
     enum hp_err err;
 };
 
@@ -34,7 +34,7 @@ static void end_run(struct layout *l)
     l->goes_on = false;
 }
 
-/* The segment of `block` behind `parent`, 0: none. */
+/* The segment of `block` after `parent`, 0: none. */
 static enum hp_err find_segment(struct layout *l, uint32_t parent, uint32_t block, uint32_t *id)
 {
     uint64_t key = (uint64_t)parent << 32 | block;
@@ -72,7 +72,7 @@ static void lay_batch(struct hp_sink *sink, const struct hp_batch *batch)
         lay_block((struct layout *)sink, batch->blocks[i], batch->taken[i]);
 }
 
-/* Signals and the like are few: there a new history begins. */
+/* Signals and the like are rare: a new history begins there. */
 static void lay_event(struct hp_sink *sink, const struct hp_event *event)
 {
     struct layout *l = (struct layout *)sink;
@@ -99,7 +99,7 @@ static enum hp_err lay_part(struct layout *l, const struct recording *old,
     return HP_OK;
 }
 
-/* Only the first thread: it does nearly all the work in what is measured. */
+/* Only the first thread: it does nearly all the work in these programs. */
 static enum hp_err lay_out(struct layout *l, const struct recording *old)
 {
     struct hp_cursor *cursor;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A trace in memory: its words as an engine delivered them, and its code map complete, so that
- * what consumes words can be timed alone and again and again.
+ * A trace in memory: its words as an engine delivered them, and its complete code map, so that
+ * consumers of words can be timed alone and repeatedly.
  */
 #ifndef HP_BENCH_RECORDING_H
 #define HP_BENCH_RECORDING_H
@@ -9,7 +9,7 @@
 #include "engine/engine.h"
 #include "hotpath/trace.h"
 
-/* A live engine delivers a ring's chunk at a time: so do we. */
+/* As a live engine, which delivers a chunk of its ring at a time. */
 #define RECORDING_CHUNK 32768
 
 struct recording_part {
@@ -36,13 +36,14 @@ enum hp_err recording_load(struct recording *recording, const char *path, size_t
 void recording_fini(struct recording *recording);
 
 /*
- * Makes of it what an engine would deliver that lays out runs of at most `longest` blocks: behind a
- * conditional branch the code it falls through to, behind a direct jump or call its target.
+ * Rewrites it as an engine would deliver it that lays out runs of at most `longest` blocks: a
+ * conditional branch is followed by the code it falls through to, a direct jump or call by its
+ * target.
  */
 enum hp_err recording_lay_out(struct recording *recording, uint32_t longest);
 
-/* Delivers it to a consumer, threads and their ends included; addresses, if there are any and the
- * consumer takes them, behind the words of their part. */
+/* Delivers it to a consumer, including threads and their ends. Addresses, if there are any and the
+ * consumer takes them, follow the words of their part. */
 enum hp_err recording_play(const struct recording *recording, struct hp_consumer *consumer);
 
 #endif

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * An interpreter that embeds the hot spot detector: it feeds its branches to it, and its handler
- * "compiles" what was found: from then on each branch of the hot spot, with the code up to it,
- * costs less. It shows what a runtime optimizer needs of hotpath: [1] a detector and a handler [2]
- * a call for every branch [3] the branches of a hot spot, with their counters, when it is detected
+ * An interpreter that embeds the hot spot detector. It passes its branches to the detector, whose
+ * handler "compiles" what was found: from then on each branch of the hot spot, with the code up to
+ * it, costs less. It shows what a runtime optimizer needs:
+ *
+ *   [1] a detector and a handler
+ *   [2] a call for every branch
+ *   [3] the branches of a hot spot, with their counters, when it is detected
  *
  *   hotspot_handler [DETECTOR]
  *
- * The program has three phases, two times each. The detector finds each of them once.
+ * The program runs three phases, twice. The detector finds each of them once.
  */
 #include <hotpath/hotspot.h>
 
@@ -24,7 +27,7 @@ struct insn {
     uint32_t a, b, to; /* registers; where a branch leads */
 };
 
-/* r0 is 0, r1 is 1. Each phase counts r2 up to r3, and all is done r5 times, counted in r4. */
+/* r0 is 0, r1 is 1. Each phase counts r2 up to r3. All phases run r5 times, counted in r4. */
 static const struct insn program[] = {
     /* phase A: two branches */
     {XOR, 2, 2, 0},  /* 0: r2 = 0 */
@@ -57,7 +60,7 @@ static const struct insn program[] = {
 
 struct machine {
     uint64_t r[10];
-    uint64_t executed, cost; /* an instruction that was compiled costs 1, another 10 */
+    uint64_t executed, cost; /* a compiled instruction costs 1, any other 10 */
     bool compiled[N_CODE];
     uint32_t n_compiled;
 };
@@ -69,7 +72,7 @@ static bool is_branch(enum op op)
 
 /* --- The handler ------------------------------------------------------------------------------ */
 
-/* [3] A block ends with a branch: it goes back to the branch before, or to where a branch leads. */
+/* [3] A block ends with a branch. It begins after the previous branch, or where a branch leads. */
 static void compile(struct machine *m, uint32_t branch)
 {
     for (uint32_t pc = branch;; pc--) {
@@ -140,7 +143,7 @@ int main(int argc, char **argv)
     struct machine m = {.r = {[1] = 1, [3] = 50000, [5] = 2, [9] = 5}};
     struct hp_hotspot_config config;
     struct hp_hotspots *detector;
-    /* [1] A loop has few branches: a smaller detector than that for processors is enough. */
+    /* [1] Loops have few branches: a smaller detector than a processor's is enough. */
     const char *text = argc > 1 ? argv[1] : "merten,entries=64,detect=11,monitor-counter=9";
     if (hp_hotspot_config_parse(text, &config) != HP_OK ||
         hp_hotspots_new(&config, on_hotspot, &m, &detector) != HP_OK) {

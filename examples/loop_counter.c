@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * A simulator that embeds a loop profiler: a toy machine runs a program with a loop that calls a
- * function with a loop, and shows every branch it retires to a model of hotpath/loop.h. Argument: a
+ * function with a loop, and passes every retired branch to a model of hotpath/loop.h. Argument: a
  * model, as in `hotpath run --loop-model` (default: "daprof").
  *
- * The program: 40 times 25 rows, and for each row a call of a function that adds up 8 numbers.
+ * The program: 40 pages of 25 rows, and for each row a call of a function that adds up 8 numbers.
  */
 #include <hotpath/loop.h>
 
@@ -19,7 +19,7 @@ struct instruction {
         value; /* LOOP: decrement the register, and go to the instruction `value` unless it is 0 */
 };
 
-/* An instruction is 4 bytes from 0x1000 on. */
+/* Instructions have 4 bytes and begin at 0x1000. */
 #define ADDRESS(i) (0x1000 + 4 * (uint64_t)(i))
 
 static const struct instruction program[] = {
@@ -33,7 +33,7 @@ static const struct instruction program[] = {
     {RETURN, 0, 0},                             /* 11 */
 };
 
-/* The machine retired the branch at `from`, `insns` instructions after the one before. */
+/* The machine retired the branch at `from`, `insns` instructions after the previous one. */
 static void retire(struct hp_loop_model *model, int from, int to, uint32_t insns, enum hp_flow flow)
 {
     struct hp_branch branch = {.address = ADDRESS(from),

@@ -2,21 +2,21 @@
 /*
  * An interpreter that finds its own hot paths.
  *
- * This is a small register machine, as it might sit in an emulator or under a scripting language,
- * and what it takes to make it a tracing one with libhotpath. Read it from here down; what concerns
- * prediction is marked [1] to [5]:
+ * This is a small register machine, like those in emulators and scripting languages, with what it
+ * takes to make it a tracing one with libhotpath. Read it from here down; prediction is marked [1]
+ * to [5]:
  *
  *   [1] make a predictor and tell it where the program starts
- *   [2] tell it every branch that is executed
- *   [3] when it says that a path is hot now, take the path and make a trace of it
- *   [4] where paths start, ask whether one is hot from here; if so, run its trace
+ *   [2] pass it every executed branch
+ *   [3] when it predicts a hot path, make a trace of it
+ *   [4] where paths start, check whether one is hot here; if so, run its trace
  *   [5] when a trace is left, tell the predictor where control is now
  *
  * A trace is the path as one straight list of operations, with a guard where the path had a branch:
  * no fetching, no decoding, no branches to report. (A JIT would emit machine code here.) One
  * dispatch runs all of it.
  *
- * The program is run twice, without and with traces, and has to compute the same. Build it against
+ * The program is run twice, without and with traces, and must compute the same. Build it against
  * the installed library with
  *
  *   cc -O2 -o net_interpreter net_interpreter.c $(pkg-config --cflags --libs hotpath)
@@ -67,7 +67,7 @@ struct machine {
     int64_t memory[MAX_MEMORY];
     uint32_t calls[MAX_CALLS]; /* where to return to */
     uint32_t n_calls;
-    /* What is measured. */
+    /* Measurements. */
     uint64_t instructions, dispatches;
 };
 
@@ -156,8 +156,8 @@ static const struct {
 
 /* --- Branches --------------------------------------------------------------------------------- */
 
-/* Executes the branch at `pc`; returns where it leads. A branch that is not taken leads behind
- * itself. */
+/* Executes the branch at `pc`; returns where it leads. A branch that is not taken leads to the next
+ * instruction. */
 static uint32_t branch(struct machine *m, uint32_t pc, bool *taken)
 {
     const struct insn *in = &m->code[pc];
@@ -181,7 +181,7 @@ static uint32_t branch(struct machine *m, uint32_t pc, bool *taken)
     return *taken ? (uint32_t)in->number : pc + 1;
 }
 
-/* What libhotpath calls it: it matters which branches can lead anywhere. */
+/* Its kind in libhotpath: which branches are indirect matters. */
 static enum hp_flow kind_of(const struct insn *in)
 {
     switch ((enum op)in->op) {
@@ -194,24 +194,23 @@ static enum hp_flow kind_of(const struct insn *in)
 
 /* --- Traces ----------------------------------------------------------------------------------- */
 
-/* One operation of a trace. A guard is a branch of the path: when it leads elsewhere now, the trace
- * is left there. */
+/* One operation of a trace. A guard is a branch of the path: if it leads elsewhere this time, the
+ * trace is left there. */
 struct trace_op {
     operation *run; /* NULL: a guard */
     struct insn in;
     uint32_t pc;       /* of a guard */
-    uint32_t expected; /* of a guard: where the path goes on */
+    uint32_t expected; /* of a guard: where the path continues */
 };
 
 struct trace {
     struct trace_op *ops;
     uint32_t n;
-    uint32_t next; /* where control is when it was run to its end */
+    uint32_t next; /* where control is after its end */
     uint64_t runs;
 };
 
-/* [3] The path gives us its branches; what is between them is straight code. Jumps need not be in a
- * trace at all. */
+/* [3] The path has branches; the code between them is straight. A trace needs no jumps. */
 static struct trace *make_trace(const struct machine *m, const struct hp_hot_path *path)
 {
     struct trace *trace = calloc(1, sizeof *trace);
@@ -254,11 +253,11 @@ static uint32_t run_trace(struct machine *m, struct trace *trace)
 
 struct tracer {
     struct hp_path_predictor *predictor;
-    struct trace *at[MAX_CODE]; /* by where they start */
+    struct trace *at[MAX_CODE]; /* by their start */
     uint32_t n_traces;
 };
 
-/* [4] As long as a path that starts at `pc` is hot there is a trace to run. */
+/* [4] Runs traces as long as a path that starts at `pc` is hot. */
 static uint32_t run_traces(struct machine *m, struct tracer *tracer, uint32_t pc)
 {
     if (!hp_path_predictor_is_hot(tracer->predictor, pc))
@@ -271,7 +270,8 @@ static uint32_t run_traces(struct machine *m, struct tracer *tracer, uint32_t pc
     return pc;
 }
 
-/* [2] A branch was executed. Returns where to go on: behind traces, if there are any from there. */
+/* [2] A branch was executed. Returns where to continue: after the traces that start there, if any.
+ */
 static uint32_t note_branch(struct machine *m, struct tracer *tracer, uint32_t pc, uint32_t to,
                             bool taken)
 {
@@ -289,8 +289,7 @@ static uint32_t note_branch(struct machine *m, struct tracer *tracer, uint32_t p
     return run_traces(m, tracer, to);
 }
 
-/* Runs the program from its start. `tracer` may be NULL: then it is an interpreter like any other.
- */
+/* Runs the program from its start. `tracer` may be NULL: then it is a plain interpreter. */
 static void interpret(struct machine *m, struct tracer *tracer)
 {
     uint32_t pc = 0;
@@ -442,7 +441,7 @@ static struct machine *new_machine(void)
     return m;
 }
 
-/* [1] One predictor for each thread of the program that is interpreted. */
+/* [1] One predictor for each thread of the interpreted program. */
 static void tracer_init(struct tracer *tracer, const char *scheme)
 {
     struct hp_path_predictor_config config = {0};

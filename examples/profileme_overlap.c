@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * A simulator that embeds ProfileMe, and asks pairs of samples a question of its own: how many
- * other loads are under way when a load is issued? That is memory-level parallelism, by
- * instruction; no counter says it. Argument: a sampler, as in `hotpath run --sample` (default:
+ * A simulator that embeds ProfileMe, and evaluates its own predicate on pairs of samples: how many
+ * other loads are in flight when a load is issued? That is memory-level parallelism by instruction,
+ * which no counter measures. Argument: a sampler, as in `hotpath run --sample` (default:
  * "profileme,pairs,interval=200").
  *
  * The program: a loop that follows a list (each load needs the one before), then one that reads an
- * array (no load needs another). Both loads take as long; only the first loop is slow.
+ * array (no load needs another). Both loads have the same latency; only the first loop is slow.
  */
 #include <hotpath/sample.h>
 
@@ -17,13 +17,13 @@
 
 /* --- The machine / ---------------------------------------------------------------------------- */
 
-#define WIDTH   4  /* fetched a cycle; any number can be issued and retired */
+#define WIDTH   4  /* fetched per cycle; any number can be issued and retired */
 #define REORDER 32 /* in flight */
 
 struct instruction {
     const char *text;
     uint32_t latency;
-    uint32_t needs; /* how many instructions before it is the one whose result it needs; 0: none */
+    uint32_t needs; /* distance to the earlier instruction whose result it needs; 0: none */
 };
 
 static const struct instruction program[] = {
@@ -45,7 +45,7 @@ static uint64_t max(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* What is executed n-th. */
+/* The n-th executed instruction. */
 static uint32_t executed(size_t n)
 {
     size_t list = (size_t)TURNS * FIRST_LOOP;
@@ -53,7 +53,7 @@ static uint32_t executed(size_t n)
                                : FIRST_LOOP + (n - list) % (BOTH_LOOPS - FIRST_LOOP));
 }
 
-/* When its result is there. */
+/* When its result is available. */
 static uint64_t done(const struct hp_timing *timing)
 {
     return timing->fetched + timing->done;
@@ -64,8 +64,8 @@ static uint64_t left(const struct hp_timing *timing)
     return timing->fetched + timing->left;
 }
 
-/* Runs the n-th instruction: fetched in order as there is room, issued when its operand is there,
- * retired in order. */
+/* Runs the n-th instruction: fetched in order when there is room, issued when its operand is
+ * available, retired in order. */
 static void run(struct hp_timing *timings, size_t n)
 {
     struct hp_timing *t = &timings[n];
@@ -97,7 +97,7 @@ static void run(struct hp_timing *timings, size_t n)
 
 /* --- The question / --------------------------------------------------------------------------- */
 
-/* Of a pair: is the other a load that is under way when this load is issued? `later`: by how many
+/* Of a pair: whether the other is a load in flight when this load is issued. `later`: by how many
  * cycles the other was fetched later. */
 static double is_under_way(const struct hp_sample *it, const struct hp_sample *other, int64_t later,
                            void *context)
@@ -109,7 +109,7 @@ static double is_under_way(const struct hp_sample *it, const struct hp_sample *o
     return later + other->timing.issued <= now && now < later + other->timing.done;
 }
 
-/* The same without sampling: every load, and every other one near enough. */
+/* The same without sampling: every load, with every other one near enough. */
 static double count_under_way(const struct hp_timing *timings, uint32_t insn)
 {
     uint64_t sum = 0;

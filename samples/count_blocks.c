@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The library in use: reads a trace (hotpath trace record) and counts the blocks and instructions
- * of each thread. Needs the public headers only.
+ * Uses the library: reads a trace (hotpath trace record) and counts the blocks and instructions of
+ * each thread. Needs only the public headers.
  *
- * A trace gives words; a cursor for each thread turns them into blocks and hands these to a sink.
+ * A trace contains words; a cursor for each thread turns them into blocks and passes these to a
+ * sink.
  */
 #include <hotpath/trace.h>
 
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 
 struct counter {
-    struct hp_sink sink; /* first: the cursor knows a counter by its sink */
+    struct hp_sink sink; /* first: the cursor gets a counter as its sink */
     struct hp_thread thread;
     struct hp_cursor *cursor;
     uint64_t blocks, instructions;
@@ -30,7 +31,7 @@ static void on_batch(struct hp_sink *sink, const struct hp_batch *batch)
 static void on_event(struct hp_sink *sink, const struct hp_event *event)
 {
     struct counter *counter = (struct counter *)sink;
-    if (event->kind != HP_EVENT_TAIL) /* a block of which no successor is known */
+    if (event->kind != HP_EVENT_TAIL) /* a block without a known successor */
         return;
     counter->blocks++;
     counter->instructions += event->insns;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The library in use: hottest_paths PROGRAM [ARGUMENTS] runs a program and prints its five hottest
+ * Uses the library: hottest_paths PROGRAM [ARGUMENTS] runs a program and prints its five hottest
  * paths: share of all instructions, executions, branches, and the function a path starts in.
  */
 #include <hotpath/session.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The program that `make run` profiles: a sieve, a word count and a sort, so that the report has
- * something to say.
+ * something to show.
  */
 #include <stdio.h>
 #include <stdlib.h>

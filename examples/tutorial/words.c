@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counts the words of a text and prints the ten most frequent ones. It is slower than it need be:
+ * Counts the words of a text and prints the ten most frequent ones. It is slower than it should be:
  * docs/tutorial.md finds out why.
  */
 #include <ctype.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Holds the profiler of loop models against the slow reference, on a recorded trace:
+ * Compares the profiler of loop models with the slow reference, on a recorded trace:
  *   daprof_compare TRACE MODEL...
  * Prints for each model a line with what it did and "equal", or what is different, then a line for
  * each entry: "loop ADDRESS TARGET EXECUTIONS AVERAGE ITERATIONS". Exit status 0 equal, 1
@@ -161,7 +161,7 @@ int main(int argc, char **argv)
     if (hp_loop_models_new(code, NULL, configs, slow.n, &fast) != HP_OK)
         fail("models");
     for (size_t i = 0; i < slow.n; i++) {
-        /* What the architecture decides. */
+        /* Settings that depend on the architecture. */
         struct hp_loop_config config = configs[i];
         if (!config.insn_bytes)
             config.insn_bytes = hp_code_arch(code) == HP_ARCH_X86_64    ? 1

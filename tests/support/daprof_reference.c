@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An execution that recursion put aside. */
+/* An execution suspended by recursion. */
 struct context {
     uint32_t entry;
     uint64_t cur_iter;
@@ -22,21 +22,20 @@ struct task {
     struct context *contexts;
     uint32_t n_contexts;
     uint32_t calls; /* the depth now */
-    uint32_t low;   /* the least since the last branch that was put into the FIFO */
+    uint32_t low;   /* the least since the last branch that entered the FIFO */
 };
 
 struct daprof_reference {
     struct hp_loop_config config;
     struct hp_loop_stats stats;
-    /* The profile cache, what all tasks share. tag 0: empty. */
+    /* The profile cache, shared by all tasks. tag 0: empty. */
     uint64_t *tag, *offset, *execs, *avg_iter;
     uint32_t *fresh;
     /* Of the tasks. */
     struct task **tasks;
     size_t n_tasks;
     struct task *task;
-    /* The FIFO: when the profiler will begin with each branch that waits; and when it will be idle.
-     */
+    /* The FIFO: when the profiler will start each waiting branch; and when it will be idle. */
     uint64_t *waiting;
     size_t n_waiting;
     uint64_t now, idle_at;
@@ -107,7 +106,7 @@ static void remove_context(struct task *task, uint32_t i)
     task->n_contexts--;
 }
 
-/* Forgets everything that goes on in an entry. */
+/* Clears the executions of an entry, suspended ones included. */
 static void forget(struct task *task, uint32_t entry)
 {
     task->in_loop[entry] = false;
@@ -116,7 +115,7 @@ static void forget(struct task *task, uint32_t entry)
             remove_context(task, i);
 }
 
-/* The old task's flags are saved with the tags, the new one's come back where the tag is still the
+/* Saves the old task's flags with the tags, and restores the new one's where the tag is still the
  * same. */
 static void switch_to(struct daprof_reference *r, uint32_t thread)
 {
@@ -147,7 +146,7 @@ static uint64_t insn_bytes(const struct daprof_reference *r)
     return r->config.insn_bytes ? r->config.insn_bytes : 4;
 }
 
-/* Whether an address may be in an entry. */
+/* Whether an entry may hold an address. */
 static bool in_set(const struct daprof_reference *r, uint64_t address, uint32_t entry)
 {
     uint64_t sets = r->config.entries / r->config.ways;
@@ -169,8 +168,7 @@ static uint64_t total(const struct daprof_reference *r, uint32_t i)
     return r->config.exact_average ? r->avg_iter[i] : r->avg_iter[i] * r->execs[i];
 }
 
-/* replaceIndex: an empty entry first; then the one with the least total iterations that is not
- * fresh. */
+/* replaceIndex: an empty entry, else the one with the least total iterations that is not fresh. */
 static uint32_t replace_index(const struct daprof_reference *r, uint64_t address)
 {
     for (uint32_t i = 0; i < r->config.entries; i++)
@@ -197,7 +195,7 @@ static void update_average(struct daprof_reference *r, uint32_t i)
         r->avg_iter[i] = r->avg_iter[i] - r->avg_iter[i] / one + cur;
 }
 
-/* An execution of the loop ends; the newest that was put aside goes on. */
+/* An execution of the loop ends; the newest suspended one resumes. */
 static void end_execution(struct daprof_reference *r, uint32_t entry)
 {
     struct task *task = r->task;
@@ -280,7 +278,7 @@ static void control(struct daprof_reference *r, uint64_t address, uint64_t offse
 {
     struct task *task = r->task;
     uint32_t i;
-    for (uint32_t k = 0; k < r->config.entries; k++) /* activations that are over */
+    for (uint32_t k = 0; k < r->config.entries; k++) /* activations that have ended */
         while (task->in_loop[k] && task->depth[k] > low)
             end_execution(r, k);
     if (find(r, address, &i)) {
@@ -323,7 +321,7 @@ static void count_frequency(struct daprof_reference *r, uint64_t address, uint64
 
 /* --- The profiler FIFO ------------------------------------------------------------------------ */
 
-/* Whether a branch that arrives now gets through. */
+/* Whether the FIFO accepts a branch that arrives now. */
 static bool fifo_takes(struct daprof_reference *r)
 {
     if (!r->config.fifo)
@@ -392,7 +390,7 @@ static int by_iterations(const void *a, const void *b)
     return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* Iterations of executions that are not over. */
+/* Iterations of executions that have not ended. */
 static uint64_t going_on(const struct daprof_reference *r, uint32_t entry)
 {
     uint64_t sum = 0;

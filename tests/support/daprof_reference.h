@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The loop models once more, slowly, as the hardware of the paper would be: arrays with the names
- * of its figure 2, a counter of calls, a FIFO of branches that wait. Shares nothing with the models
- * but the configuration.
+ * A slow second implementation of the loop models, built like the paper's hardware: arrays with the
+ * names of its figure 2, a counter of calls, a FIFO of waiting branches. Shares only the
+ * configuration with the models.
  */
 #ifndef HP_TEST_DAPROF_REFERENCE_H
 #define HP_TEST_DAPROF_REFERENCE_H
@@ -11,7 +11,7 @@
 
 struct daprof_reference;
 
-/* Ends the program when there is no memory. */
+/* Ends the program when memory runs out. */
 struct daprof_reference *daprof_reference_new(const struct hp_loop_config *config);
 void daprof_reference_free(struct daprof_reference *reference);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Holds the profiler of hot spots against the slow reference, on a recorded trace:
+ * Compares the profiler of hot spots with the slow reference, on a recorded trace:
  *   hotspot_compare TRACE DETECTOR...
  * By units, and by blocks, it must find the same hot spots at the same time with the same counters,
  * regions, counts and time line. Prints a line for each detector with some numbers and "equal", or
  * what is different. Exit status 0 equal, 1 different, 2 trouble.
  *
- * The reference reads the trace twice: first it detects, and works out regions when everything is
+ * The reference reads the trace twice. First it detects, and computes regions when everything is
  * known; then it counts what is executed in them.
  */
 #include "hotspot_reference.h"
@@ -49,7 +49,7 @@ struct process {
     size_t n_first;
 };
 
-/* Where a computed branch went, first at that time. */
+/* A target of a computed branch, and when it was first taken. */
 struct pair {
     uint32_t process;
     uint64_t branch, target, time;
@@ -131,7 +131,7 @@ static void detected(struct slow *s)
     s->spots[s->n_spots++] = (struct spot){.time = s->clock};
 }
 
-/* A retired block; the first time. */
+/* A retired block, in the first pass. */
 static void detect_block(struct slow *s, uint32_t process, uint32_t block,
                          const struct hp_branch *branch)
 {
@@ -155,7 +155,7 @@ static void detect_block(struct slow *s, uint32_t process, uint32_t block,
         detected(s);
 }
 
-/* The second time. */
+/* The second pass. */
 static void count_block(struct slow *s, uint32_t process, uint32_t block)
 {
     uint64_t insns = hp_code_block(s->code, block)->insns, slice = s->clock / s->width;
@@ -257,7 +257,7 @@ static uint64_t first_run(const struct slow *s, uint32_t process, uint32_t block
     return block < p->n_first ? p->first[block] : NEVER;
 }
 
-/* The place of the first block that starts there, or behind. */
+/* The index of the first block that starts there, or later. */
 static size_t place_of(const struct index *index, uint64_t address)
 {
     size_t low = 0, high = index->n;
@@ -276,8 +276,8 @@ static bool is_candidate(const struct spot *spot, uint64_t address)
     return hp_map64_get(&spot->branches, address) != HP_MAP64_NONE;
 }
 
-/* Marks in `ways` the blocks that start there, were run, and end without a profiled branch. Whether
- * there is a new one. */
+/* Marks in `ways` the blocks that start there, were run, and end without a profiled branch. Returns
+ * whether there is a new one. */
 static bool go_to(const struct index *index, const struct spot *spot, uint64_t address,
                   uint8_t *ways)
 {
@@ -294,7 +294,7 @@ static bool go_to(const struct index *index, const struct spot *spot, uint64_t a
     return is_new;
 }
 
-/* Where a block without a profiled branch goes on. */
+/* Where a block without a profiled branch continues. */
 static unsigned successors(const struct hp_block *b, uint64_t to[2])
 {
     unsigned n = 0;
@@ -388,7 +388,7 @@ static bool leads_to(const struct index *index, const struct spot *spot,
     return false;
 }
 
-/* Whether the block, which ends with a candidate, is one from which on instructions belong to the
+/* Whether instructions from the start of the block, which ends with a candidate, belong to the
  * region. */
 static bool is_entry(const struct index *index, const struct spot *spot, uint32_t block)
 {
@@ -507,7 +507,7 @@ static void play(struct input *in, struct hp_profiler *one, struct hp_profiler *
     hp_pipeline_free(pipeline);
 }
 
-/* What the profiler makes of it. */
+/* The profiler's results. */
 struct fast {
     struct hp_profile *profile;
     struct hp_hotspot_summary summary;
@@ -679,7 +679,7 @@ static void play_fast(const char *path, const struct hp_hotspot_config *config, 
     close_input(&in);
 }
 
-/* The reference with the profiler beside it, which gets blocks then. */
+/* Runs the reference, and beside it the profiler, by blocks. */
 static void play_slow(struct input *in, struct slow *s, struct fast *fast)
 {
     struct hp_profiler *profiler;
@@ -721,7 +721,7 @@ static void play_counting(const char *path, struct slow *s)
     s->counting = true;
     s->clock = 0;
     size_t n_processes = s->n_processes;
-    s->n_processes = 0; /* they come again in the same order, with the same numbers */
+    s->n_processes = 0; /* they come again, in the same order and with the same numbers */
     struct process *keep = s->processes;
     s->processes = NULL;
     open_input(&in, path);

@@ -227,7 +227,7 @@ static void know_branch(struct hotspot_reference *r, uint32_t process, uint64_t 
     qsort(r->known, r->n_known, sizeof *r->known, by_place);
 }
 
-/* How far apart two spans are; 0: they overlap. */
+/* The distance of two spans; 0: they overlap. */
 static uint64_t distance(uint64_t first, uint64_t last, uint64_t other_first, uint64_t other_last)
 {
     if (last < other_first)
@@ -260,8 +260,8 @@ static void know_cluster(struct hotspot_reference *r, uint32_t process, const ui
         know_branch(r, process, addresses[i]);
 }
 
-/* Takes the largest cluster away, until there is none: clusters are far apart, so taking one does
- * not change the others. */
+/* Removes the largest cluster until there is none: clusters are far apart, so removing one does not
+ * change the others. */
 static void know_clusters(struct hotspot_reference *r, uint32_t process, uint64_t *addresses,
                           size_t n)
 {
@@ -431,7 +431,7 @@ static uint64_t draw(struct hotspot_reference *r)
     return r->random >> 32;
 }
 
-/* The address is hashed as everywhere in the library. */
+/* The address is hashed as in the library. */
 static void mark(struct hotspot_reference *r, uint64_t address)
 {
     uint64_t hash = (address ^ address >> 32) * 0x9e3779b97f4a7c15u;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The hot spot detector as its rules are written (docs/hotspots.md), with lists and linear
- * searches; shares nothing with the detector but the types of its interface.
+ * The hot spot detector as docs/hotspots.md defines it, with lists and linear searches. Shares only
+ * the types of the interface with the detector.
  */
 #ifndef HP_TEST_HOTSPOT_REFERENCE_H
 #define HP_TEST_HOTSPOT_REFERENCE_H
@@ -18,14 +18,14 @@ struct reference_spot {
 
 struct hotspot_reference;
 
-/* Ends the program when there is no memory. */
+/* Ends the program when memory runs out. */
 struct hotspot_reference *hotspot_reference_new(const struct hp_hotspot_config *config);
 void hotspot_reference_free(struct hotspot_reference *reference);
 /* Whether it detected a hot spot. */
 bool hotspot_reference_branch(struct hotspot_reference *reference, uint32_t process,
                               const struct hp_branch *branch);
 void hotspot_reference_end(struct hotspot_reference *reference, uint32_t process);
-/* Whether the buffer takes a branch of that process now. */
+/* Whether the buffer accepts a branch of that process now. */
 bool hotspot_reference_owns(const struct hotspot_reference *reference, uint32_t process);
 /* Whether the branch is of a profiled kind. */
 bool hotspot_reference_profiles(const struct hp_hotspot_config *config, uint8_t flow);

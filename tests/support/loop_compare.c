@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Holds the exact loops against the slow reference, on a recorded trace:
+ * Compares the exact loops with the slow reference, on a recorded trace:
  *   loop_compare [--batches] [--list] [--spoil] TRACE
  * Both must find the same loops and count the same. Prints the first differences and one line: how
  * many loops, how many were compared in full, "equal" or "DIFFERENT". Exit status 0 equal, 1
  * different, 2 trouble. With --batches the profiler is given batches instead of steps; with --list
  * all loops of the reference are printed, by address; with --spoil the reference misses a block, to
- * see that a difference is found.
+ * check that a difference is found.
  */
 #include "loop_judge.h"
 
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Stands before the exact profiler and keeps for the reference what it passes on. */
+/* Passes the stream to the exact profiler, and keeps it for the reference. */
 struct compare {
     struct hp_profiler base; /* first */
     struct hp_profiler *exact;

@@ -10,7 +10,7 @@
 
 #define MAX_SHOWN   20
 #define SMALL_TRIPS 64   /* values below are counted exactly */
-#define MANY_TRIPS  1024 /* and so many others */
+#define MANY_TRIPS  1024 /* and this many others */
 
 /* --- One loop --------------------------------------------------------------------------------- */
 
@@ -94,7 +94,7 @@ static void compare_shape(struct loop_verdict *v, const struct hp_exact_loop *x,
 /* Kinds of numbers, by what they depend on. */
 enum {
     COUNTED = 1,    /* on nothing: they follow from counts */
-    EXPLAINED = 16, /* the same, where everything came in that goes round */
+    EXPLAINED = 16, /* the same, unless something was in the loop without having entered it */
     TOLD_APART = 2, /* on which execution an iteration belongs to */
     ORDERED = 4,    /* on the order in which executions ended */
     UNITED = 8,     /* on which activations are of one function, in recursion */
@@ -169,7 +169,7 @@ static void compare_buckets(struct loop_verdict *v, const struct loop_result *l,
             differ(v, l, "bucket", expected[k], found[k]);
 }
 
-/* Each value with its count, and no more frequent one missing. */
+/* Each value has its count, and no more frequent one is missing. */
 static void compare_values(struct loop_verdict *v, const struct loop_result *l, uint32_t row)
 {
     uint64_t *counts = calloc(l->n_trips + 1, sizeof *counts), found[HP_LOOP_VALUES] = {0};
@@ -203,7 +203,7 @@ static void compare_values(struct loop_verdict *v, const struct loop_result *l, 
 
 /* --- All loops -------------------------------------------------------------------------------- */
 
-/* Whether it is irreducible, or in one that is: what its back edges are was not known from the
+/* Whether it is irreducible, or inside a loop that is: its back edges were not known from the
  * beginning. */
 static bool is_shaky(const struct loop_verdict *v, const struct loop_result *l)
 {
@@ -213,16 +213,16 @@ static bool is_shaky(const struct loop_verdict *v, const struct loop_result *l)
     return true;
 }
 
-/* What the rules say is equal, whatever the order in which things became known. */
+/* The kinds of numbers that the rules define independently of the order of discovery. */
 static unsigned comparable(const struct loop_verdict *v, const struct loop_result *l)
 {
     unsigned what = EVERYTHING;
-    /* What begins inside, or is thrown there, may go round before anybody knows that it does. */
+    /* An execution that begins inside may iterate before the loop is known. */
     if (is_shaky(v, l) || l->late || l->histories)
         what &= ~(unsigned)(TOLD_APART | ORDERED);
     if (l->unexplained)
         what &= ~(unsigned)(EXPLAINED | TOLD_APART | ORDERED | UNITED);
-    /* In recursion, executions from before the loop was known have no order. */
+    /* In recursion, executions that began before the loop was known have no order. */
     if (l->overlapping)
         what &= ~(unsigned)ORDERED;
     if (l->overlapping && (l->shared || !v->recursion))
@@ -249,7 +249,7 @@ static void compare_loop(struct loop_verdict *v, const struct hp_exact_loop *x,
     v->full += what == EVERYTHING;
 }
 
-/* Whether the reference has a loop of that function and says so. */
+/* Whether the reference has a loop of that function with `strayed` set. */
 static bool has_strayed(const struct loop_verdict *v, uint32_t function)
 {
     for (size_t i = 0; i < v->n_reference; i++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compares the exact loops with those of the slow reference. What the rules of docs/loops.md say
- * may differ is left out: which iterations belong to which execution of an irreducible loop, and
+ * Compares the exact loops with those of the slow reference. Leaves out what may differ by the
+ * rules of docs/loops.md: which iterations belong to which execution of an irreducible loop, and
  * what depends on when a loop became known.
  */
 #ifndef HP_TESTS_LOOP_JUDGE_H
@@ -18,9 +18,9 @@ struct loop_verdict {
     const struct loop_result *reference;
     size_t n_reference;
     struct hp_functions *exact_functions, *reference_functions;
-    const struct hp_profile *profile; /* with the exact loops, not normalised */
-    bool recursion; /* compare the inclusive counts of loops in recursion, too: where the shadow
-                       stack makes sense */
+    const struct hp_profile *profile; /* with the exact loops, not normalized */
+    bool recursion; /* also compare the inclusive counts of loops in recursion, where the shadow
+                       stack is reliable */
     uint64_t differences, full; /* found: differences, and loops of which everything was compared */
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The loop reference: the stream that is kept, and what is counted in it by rules 6 to 9 of
- * docs/loops.md. */
+/* The loop reference: the kept stream, and what rules 6 to 9 of docs/loops.md count in it. */
 #include "loop_reference_impl.h"
 
 #include "base/grow.h"
@@ -93,7 +92,7 @@ static struct loop_thread *counts_of(struct loop_reference *r, const struct walk
     return &r->counts[t->id * r->n_loops + loop];
 }
 
-/* The present execution of a loop in an activation; NULL: none. */
+/* The current execution of a loop in an activation; NULL: none. */
 static struct execution *going_on(struct activation *a, uint32_t loop)
 {
     for (size_t i = 0; i < a->n_executions; i++)
@@ -116,7 +115,7 @@ static void add_trips(struct loop_reference *r, uint32_t loop, uint64_t value)
     r->trips[loop][i].count++;
 }
 
-/* An execution is over: rule 7. */
+/* An execution ended: rule 7. */
 static void finish(struct loop_reference *r, struct walk_thread *t, uint32_t loop,
                    uint64_t iterations)
 {
@@ -134,7 +133,7 @@ static void finish(struct loop_reference *r, struct walk_thread *t, uint32_t loo
     add_trips(r, loop, iterations);
 }
 
-/* A new one begins with one iteration; the one before it, if any, is over. */
+/* A new one begins with one iteration; the previous one, if any, ends. */
 static void begin_execution(struct loop_reference *r, struct walk_thread *t, struct activation *a,
                             uint32_t loop)
 {
@@ -163,7 +162,7 @@ static void run_header(struct loop_reference *r, struct walk_thread *t, struct a
     }
     struct loop_thread *c = counts_of(r, t, loop);
     struct execution *e = going_on(a, loop);
-    if (!e) { /* it is in the loop and nobody knows how it came in */
+    if (!e) { /* it is in the loop, and how it entered is unknown */
         r->results[loop].unexplained++;
         begin_execution(r, t, a, loop);
         e = going_on(a, loop);
@@ -188,7 +187,7 @@ static void begin_inside(struct loop_reference *r, struct walk_thread *t, struct
 
 /* --- Being in a loop -------------------------------------------------------------------------- */
 
-/* The activation is in the loops around `to` now; HP_NO_ID: in none. */
+/* Moves the activation into the loops around `to`; HP_NO_ID: into none. */
 static void move(struct loop_reference *r, struct walk_thread *t, struct activation *a, uint32_t to)
 {
     uint32_t from = a->position;
@@ -217,7 +216,7 @@ static void count_run(struct walk *w, struct walk_thread *t, struct activation *
     r->runs[t->id * r->n_nodes + node]++;
     if (came == CAME_BEGIN)
         begin_inside(r, t, a, node);
-    /* Such a transfer was an edge, or such a node a root, until something else was seen. */
+    /* The transfer was an edge, or the node a root, until something else was seen. */
     if ((came == CAME_EXCEPTION && !loop_reference_is_edge(r, from, node, came)) ||
         (came == CAME_BEGIN && !r->nodes[node].root))
         if (hp_map64_put(&r->late, r->nodes[node].function, 1) != HP_OK)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The slow reference of exact loops, after the rules of docs/loops.md and docs/exact.md and in the
- * plainest way there is. It keeps the whole stream. When it is over, it walks it twice with a
- * shadow stack: first for the graph of every function, in which the loops are then found; then for
- * every execution, which is followed round by round. Nothing is shared with the profiler that it is
- * held against. It is for tests: it aborts when memory runs out.
+ * The slow reference of exact loops, a direct implementation of the rules of docs/loops.md and
+ * docs/exact.md. It keeps the whole stream. At the end it walks it twice with a shadow stack: first
+ * for the graph of every function, in which it then finds the loops; then for every execution,
+ * iteration by iteration. It shares nothing with the profiler it is compared with. It is for tests:
+ * it aborts when memory runs out.
  */
 #ifndef HP_TESTS_LOOP_REFERENCE_H
 #define HP_TESTS_LOOP_REFERENCE_H
@@ -31,31 +31,29 @@ struct loop_result {
     size_t n_nodes;
     uint64_t histories;   /* that began in it, not at a header */
     bool overlapping;     /* two activations of a thread had executions of it at the same time */
-    uint64_t unexplained; /* times something was in it without having come in: the rules say nothing
-                             of that */
+    uint64_t unexplained; /* times something was in it without having entered it: the rules do not
+                             cover that */
     bool shared;          /* activations of other functions ran it, too */
-    bool strayed; /* its function was run by activations of others: the shadow stack did not know
-                     where it was */
-    bool late; /* its function looked otherwise for a time: a longjmp, or where a history began */
+    bool strayed; /* its function was run by activations of others: the shadow stack was lost */
+    bool late;    /* its graph was different for a time: a longjmp, or where a history began */
 };
 
 struct loop_reference;
 
 /*
- * Keeps the pointers. `functions` are two of the same code in the same state: each walk needs its
- * own, because to enter a function may make it.
+ * Keeps the pointers. `functions` are two equal sets for the same code: each walk needs its own,
+ * because entering a function may create it.
  */
 struct loop_reference *loop_reference_new(struct hp_code *code, struct hp_functions *functions[2]);
 void loop_reference_free(struct loop_reference *r);
 
-/* What was executed, in the order in which it is delivered. Threads are 0, 1, ... The batch is n +
- * 1 blocks as in hp_batch. */
+/* What was executed, in the order of delivery. Threads are 0, 1, ... The batch is n + 1 blocks as
+ * in hp_batch. */
 void loop_reference_batch(struct loop_reference *r, uint32_t thread, const uint32_t *blocks,
                           size_t n);
 void loop_reference_event(struct loop_reference *r, uint32_t thread, const struct hp_event *event);
 
-/* After the last thread's end: all loops, parents before what is nested in them. They belong to
- * `r`. */
+/* After the last thread's end: all loops, parents before nested ones. They belong to `r`. */
 const struct loop_result *loop_reference_loops(struct loop_reference *r, size_t *n);
 
 /* The block that names the loop `block` is in, and so on outwards: the index of the innermost loop

@@ -7,8 +7,8 @@
 
 /* --- Rule 1: chains --------------------------------------------------------------------------- */
 
-/* Of the instructions of `a`, how many come before the one that `b` starts with; 0: `a` does not
- * contain `b`. */
+/* The number of instructions of `a` before the one that `b` starts with; 0: `a` does not contain
+ * `b`. */
 static uint32_t contains(struct loop_reference *r, uint32_t a, uint32_t b)
 {
     const struct hp_block *x = hp_code_block(r->code, a), *y = hp_code_block(r->code, b);
@@ -101,8 +101,8 @@ void loop_reference_stray(struct loop_reference *r, uint32_t node)
         abort();
 }
 
-/* Whether a node with a symbol is run by an activation of another function, or something jumps
- * there from such. */
+/* Whether a node with a symbol is run by an activation of another function, or reached by a jump
+ * from one. */
 static void note_stray(struct walk *w, const struct activation *a, uint32_t id, uint32_t from,
                        enum came came)
 {
@@ -184,12 +184,12 @@ bool loop_reference_is_edge(const struct loop_reference *r, uint32_t from, uint3
 
 /* --- Graphs ----------------------------------------------------------------------------------- */
 
-/* Everything that is asked of a graph: edges as lists, forwards and backwards. */
+/* A graph: edges as lists, forwards and backwards. */
 struct graph {
     struct loop_reference *r;
     uint32_t *out_at, *in_at; /* by node: where its edges begin in: */
-    uint32_t *out, *in;       /* edges, left out ones not */
-    uint32_t *set;            /* by node: which set it is in now */
+    uint32_t *out, *in;       /* edges, except those left out */
+    uint32_t *set;            /* by node: its current set */
     bool *seen, *reaching;
     uint32_t *queue, *back_queue;
     uint32_t n_sets;
@@ -250,8 +250,8 @@ static void graph_fini(struct graph *g)
 }
 
 /*
- * The nodes of the set of `start` that can be reached from it (or that reach it) without taking a
- * back edge of a loop around. They are put into `queue` and marked as seen; how many there are.
+ * The nodes of the set of `start` that can be reached from it (or that reach it) without a back
+ * edge of an enclosing loop. Puts them into `queue` and marks them as seen; returns their number.
  */
 static size_t reach(struct graph *g, uint32_t start, bool forwards, uint32_t *queue, bool *seen)
 {
@@ -283,7 +283,7 @@ static int compare_orders(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The nodes that were run, in the order of that. */
+/* The nodes that were run, in the order of execution. */
 static uint32_t *in_order(const struct loop_reference *r, size_t *n)
 {
     uint32_t *list = calloc(r->n_nodes + 1, sizeof *list);
@@ -338,7 +338,7 @@ static bool has_self_edge(const struct graph *g, uint32_t node)
 
 static void find_loops(struct graph *g, const uint32_t *nodes, size_t n, uint32_t parent);
 
-/* Makes a loop of a component, which is a set of its own, and finds those in it. */
+/* Makes a component, which is a set of its own, a loop, and finds the loops in it. */
 static void make_loop(struct graph *g, uint32_t *nodes, size_t n, uint32_t parent)
 {
     struct loop_reference *r = g->r;
@@ -368,8 +368,8 @@ static void make_loop(struct graph *g, uint32_t *nodes, size_t n, uint32_t paren
     find_loops(g, nodes, n, id);
 }
 
-/* The component of a node, in its set: what it reaches and what reaches it. It becomes a set of its
- * own. */
+/* The component of a node in its set: the nodes that it reaches and that reach it. It becomes a set
+ * of its own. */
 static uint32_t *component(struct graph *g, uint32_t node, size_t *n)
 {
     size_t n_after = reach(g, node, true, g->queue, g->seen);
@@ -404,7 +404,7 @@ static void find_loops(struct graph *g, const uint32_t *nodes, size_t n, uint32_
         abort();
     for (size_t i = 0; i < n; i++) {
         if (g->set[nodes[i]] != set)
-            continue; /* of a component that was found */
+            continue; /* of a component already found */
         struct component *c = &found[n_found];
         c->nodes = component(g, nodes[i], &c->n);
         if (c->n > 1 || has_self_edge(g, nodes[i]))

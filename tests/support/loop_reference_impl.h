@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Parts of the loop reference: the shadow stack (loop_reference_stack.c) walks the stream and says
- * which nodes were run; the graph (loop_reference_graph.c) listens the first time, the counts
- * (loop_reference.c) the second time.
+ * Parts of the loop reference: the shadow stack (loop_reference_stack.c) walks the stream and
+ * reports which nodes were run, in the first walk to the graph (loop_reference_graph.c), in the
+ * second to the counts (loop_reference.c).
  */
 #ifndef HP_TESTS_LOOP_REFERENCE_IMPL_H
 #define HP_TESTS_LOOP_REFERENCE_IMPL_H
@@ -36,7 +36,7 @@ struct node {
 struct edge {
     uint32_t from, to;
     bool normal; /* else always exceptional */
-    bool back;   /* taken out: leads to the header of a loop around both */
+    bool back;   /* removed: leads to the header of a loop around both */
 };
 
 struct loop {
@@ -51,14 +51,14 @@ struct loop {
 
 enum frame_kind { CALLED, JUMPED, BASE, SIGNAL };
 
-/* How an activation came to the block that it runs next. */
+/* How an activation reached the block that it runs next. */
 enum came {
-    CAME_BEGIN,  /* its history begins there */
-    CAME_CALLED, /* by a call that made it */
-    CAME_JUMPED, /* by a jump that made it */
-    CAME_WITHIN, /* by a transfer that made and ended nothing, or by the link of a chain */
-    CAME_ALONG,  /* by a jump that made and ended nothing */
-    CAME_BACK,   /* something that it called, or that it went to by a jump, came back as expected */
+    CAME_BEGIN,     /* its history begins there */
+    CAME_CALLED,    /* by a call that made it */
+    CAME_JUMPED,    /* by a jump that made it */
+    CAME_WITHIN,    /* by a transfer that made and ended nothing, or by the link of a chain */
+    CAME_ALONG,     /* by a jump that made and ended nothing */
+    CAME_BACK,      /* something that it called or jumped to returned as expected */
     CAME_EXCEPTION, /* the same, unexpectedly */
 };
 
@@ -73,8 +73,8 @@ struct activation {
     uint32_t function;
     uint64_t entered;  /* clock */
     uint32_t last;     /* node it was last in; HP_NO_ID: none yet */
-    uint32_t position; /* the same, for what is counted as being in a loop; for who counts */
-    uint32_t pending;  /* block that it goes on with; HP_NO_ID: none */
+    uint32_t position; /* the same, for membership in loops; used by the counts */
+    uint32_t pending;  /* block that it continues with; HP_NO_ID: none */
     enum came came;    /* to that */
     struct execution *executions;
     size_t n_executions, cap_executions;
@@ -86,8 +86,8 @@ struct walk_thread {
     size_t n, cap;
     bool fresh;
     uint64_t clock;
-    uint32_t *abandoned; /* blocks that were run, then signals came and something else was run;
-                            their tails will come */
+    uint32_t *abandoned; /* blocks that were run before signals came and other code was run; their
+                            tails will come */
     size_t n_abandoned, cap_abandoned;
     struct hp_map64 edges_seen; /* from << 32 | to, of direct jumps */
     bool *watched;              /* by block: a direct jump that left its function */
@@ -95,17 +95,17 @@ struct walk_thread {
 
 struct walk;
 
-/* Who listens to a walk. */
+/* Receives the events of a walk. */
 struct listener {
-    /* `node` is run by the activation, which came there from node `from` (HP_NO_ID: none). The
-     * clock does not include it yet. */
+    /* The activation runs `node`, coming from node `from` (HP_NO_ID: none). The clock does not
+     * include it yet. */
     void (*run)(struct walk *w, struct walk_thread *t, struct activation *a, uint32_t node,
                 uint32_t from, enum came came);
-    /* A signal comes when the block that the activation goes on with has been run. */
+    /* A signal arrives after the block that the activation continues with has been run. */
     void (*interrupt)(struct walk *w, struct walk_thread *t, struct activation *a);
-    /* The activation ends; `history`: because all that is known of the thread does. */
+    /* The activation ends; `history`: because the thread's history ends. */
     void (*end)(struct walk *w, struct walk_thread *t, struct activation *a, bool history);
-    /* A block was run at a time and in an activation that are not known any more. */
+    /* A block was run at a time and in an activation that are no longer known. */
     void (*orphan)(struct walk *w, struct walk_thread *t, uint32_t node);
 };
 
@@ -123,7 +123,7 @@ struct walk {
 /* Counts of a loop in a thread. */
 struct loop_thread {
     struct hp_ploop_count counts;
-    uint64_t active, since; /* activations in it, since when */
+    uint64_t active, since; /* activations in it, and since when */
     uint64_t going;         /* activations with an execution */
     uint64_t previous, change;
     uint64_t ended; /* executions */
@@ -145,8 +145,8 @@ struct loop_reference {
     size_t n_edges, cap_edges;
     struct hp_map64 edge_of;
     struct hp_map64 shared;  /* functions whose code was run by activations of others */
-    struct hp_map64 strayed; /* functions that were come to by activations gone astray */
-    struct hp_map64 late;    /* functions that looked otherwise for a time */
+    struct hp_map64 strayed; /* functions reached by activations of a lost shadow stack */
+    struct hp_map64 late;    /* functions whose graph was different for a time */
     struct loop *loops;
     size_t n_loops, cap_loops;
 
@@ -162,16 +162,16 @@ struct loop_reference {
 void loop_reference_walk(struct loop_reference *r, struct hp_functions *functions,
                          const struct listener *listener);
 
-/* Which blocks contain which: before the first walk. */
+/* Finds which blocks contain which, before the first walk. */
 void loop_reference_chains(struct loop_reference *r);
-/* Listens to the first walk. */
+/* Receives the first walk. */
 extern const struct listener loop_reference_edges;
 /* After it. */
 void loop_reference_find(struct loop_reference *r);
 /* Whether a transfer is an edge of the graph. */
 bool loop_reference_is_edge(const struct loop_reference *r, uint32_t from, uint32_t to,
                             enum came came);
-/* Notes that what is said of the function of a node is not for comparing. */
+/* Marks the function of a node as not comparable. */
 void loop_reference_stray(struct loop_reference *r, uint32_t node);
 /* Whether `node` is in `loop`. */
 bool loop_reference_in(const struct loop_reference *r, uint32_t node, uint32_t loop);

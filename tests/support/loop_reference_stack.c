@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define STUB_INSNS 5 /* what a stub has at most */
+#define STUB_INSNS 5 /* most that a stub has */
 
 static const struct hp_block *block_of(const struct walk *w, uint32_t id)
 {
@@ -48,7 +48,7 @@ static void retire(struct walk *w, struct walk_thread *t, struct activation *a, 
     a->pending = HP_NO_ID;
 }
 
-/* What a signal interrupted never goes on: the block was run before that. Its tail is still to
+/* The code that a signal interrupted never resumes: the block was run before. Its tail is still to
  * come. */
 static void abandon(struct walk *w, struct walk_thread *t, struct activation *a)
 {
@@ -76,7 +76,7 @@ static void pop_to(struct walk *w, struct walk_thread *t, size_t n)
         pop(w, t, false);
 }
 
-/* The newest activation goes on with `block`. */
+/* The newest activation continues with `block`. */
 static void go_on(struct walk *w, struct walk_thread *t, uint32_t block, enum came came)
 {
     struct activation *a = top(t);
@@ -87,7 +87,7 @@ static void go_on(struct walk *w, struct walk_thread *t, uint32_t block, enum ca
 
 /* --- Finding activations ---------------------------------------------------------------------- */
 
-/* How many there are up to the newest that expects the address, 0: none does. */
+/* The number of activations up to the newest that expects the address; 0: none does. */
 static size_t expecting(const struct walk_thread *t, uint64_t address)
 {
     for (size_t n = t->n; n > 0; n--) {
@@ -99,8 +99,8 @@ static size_t expecting(const struct walk_thread *t, uint64_t address)
     return 0;
 }
 
-/* The same for the newest of a function; with `by_jumps`, only those that the newest was reached
- * from by jumps. */
+/* The same for the newest of a function; with `by_jumps`, only those from which the newest was
+ * reached by jumps. */
 static size_t activation_of(const struct walk_thread *t, uint32_t function, bool by_jumps)
 {
     for (size_t n = t->n; n > 0; n--) {
@@ -166,8 +166,7 @@ static enum came on_return(struct walk *w, struct walk_thread *t, const struct h
     return came;
 }
 
-/* Whether a jump that ends `from` is one that a stub ends with: `from` is all that its activation
- * ran. */
+/* Whether a jump that ends `from` is the end of a stub: its activation ran nothing but `from`. */
 static bool is_stub(struct walk_thread *t, const struct hp_block *from)
 {
     return from->flow == HP_FLOW_JUMP_IND && from->insns <= STUB_INSNS && top(t) &&
@@ -207,8 +206,8 @@ static enum came on_jump(struct walk *w, struct walk_thread *t, uint32_t from_id
     return CAME_JUMPED;
 }
 
-/* Direct jumps are looked at once one of their block left its function, when that way was new to
- * the thread. */
+/* The direct jumps of a block are examined once one of them, new to the thread, has left its
+ * function. */
 static bool is_watched(struct walk *w, struct walk_thread *t, uint32_t from, uint32_t to)
 {
     uint64_t key = (uint64_t)from << 32 | to;
@@ -257,7 +256,7 @@ static void begin(struct walk *w, struct walk_thread *t, uint32_t block)
     go_on(w, t, block, CAME_BEGIN);
 }
 
-/* Whether the block was run when it was given up. */
+/* Whether the block was run when it was abandoned. */
 static bool was_abandoned(struct walk_thread *t, uint32_t block)
 {
     for (size_t i = 0; i < t->n_abandoned; i++) {
@@ -270,9 +269,9 @@ static bool was_abandoned(struct walk_thread *t, uint32_t block)
 }
 
 /*
- * The first block of a batch: run since the batch before, unless a handler that seemed to be left
- * came back to it. Then, or when the block was cut short and is another one now, nobody knows what
- * to call it: what is said of these functions is not for comparing.
+ * The first block of a batch: run since the previous batch, unless a handler that seemed to have
+ * ended returned to it. Then, or when the block was cut short and is another one now, its meaning
+ * is unclear, and these functions are not compared.
  */
 static void run_first(struct walk *w, struct walk_thread *t, uint32_t block)
 {
@@ -322,7 +321,7 @@ static void on_sigreturn(struct walk *w, struct walk_thread *t)
     t->fresh = t->n == 0;
 }
 
-/* The newest activation that goes on where the block starts; NULL: none. */
+/* The newest activation that continues where the block starts; NULL: none. */
 static struct activation *waiting_for(struct walk *w, struct walk_thread *t, uint32_t block)
 {
     for (size_t n = t->n; n > 0; n--) {
@@ -349,7 +348,7 @@ static void on_tail(struct walk *w, struct walk_thread *t, uint32_t block)
 static void end_history(struct walk *w, struct walk_thread *t)
 {
     for (; t->n; pop(w, t, true))
-        if (top(t)->pending != HP_NO_ID) /* it was come to, and perhaps not run */
+        if (top(t)->pending != HP_NO_ID) /* it was reached, and perhaps not run */
             loop_reference_stray(w->r, top(t)->pending);
     t->n_abandoned = 0;
     t->fresh = true;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Holds the detector of paths against the slow reference, on a recorded trace:
+ * Compares the detector of paths with the slow reference, on a recorded trace:
  *   path_compare [OPTIONS] TRACE PPCR...
  * For each control register both must find the same paths in the same order, and count the same.
  * Prints one line for each: how many paths, a hash of their sequence, "equal"; or the first
  * difference. Exit status 0 equal, 1 different, 2 trouble. With --steps the detector is given steps
- * instead of batches; with --no-frames nobody knows functions; with
- * --reference-without-frames the detector alone does, to see that a difference is found.
+ * instead of batches; with --no-frames functions are unknown; with --reference-without-frames only
+ * to the reference, to check that a difference is found.
  */
 #include "path_reference.h"
 
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FORGET 65536 /* paths of the queue that were compared, before they are forgotten */
+#define FORGET 65536 /* compared paths of the queue, before they are discarded */
 
 /* One control register of one thread. */
 struct pair {
@@ -28,7 +28,7 @@ struct pair {
     const char *name;
     struct reference *reference;
     struct hp_detector *detector;
-    struct hp_path *expected; /* found by the reference, the detector's turn to come */
+    struct hp_path *expected; /* found by the reference, not yet by the detector */
     size_t n, cap, done;
     uint64_t *targets;
     size_t n_targets, cap_targets;
@@ -117,8 +117,8 @@ static void compare_path(struct pair *pair, const struct hp_path *path, const ui
     pair->paths++;
 }
 
-/* The detector hands over paths later than the reference, so the queue is never empty: what was
- * compared goes. */
+/* The detector delivers paths later than the reference, so the queue is never empty. Discards what
+ * was compared. */
 static void forget_done(struct pair *pair)
 {
     size_t rest = pair->n - pair->done, first = pair->expected[pair->done].first_target;
@@ -154,7 +154,7 @@ static void on_batch(void *state, const struct hp_batch *batch)
     }
 }
 
-/* Hands the blocks of the steps so far to the references; the last one comes again. */
+/* Passes the blocks of the steps so far to the references; the last one comes again. */
 static void flush_blocks(struct thread *thread, const struct hp_code *code)
 {
     struct hp_batch batch = {.code = code,
@@ -317,7 +317,7 @@ static bool is_entry(struct hp_frame_source *source, uint32_t block)
     return hp_functions_is_entry(c->functions, block);
 }
 
-/* Both must read a preset alike. */
+/* Both must read a preset the same way. */
 static void read_ppcr(const char *name, struct hp_ppcr *ppcr)
 {
     struct hp_ppcr spelt;

@@ -7,7 +7,7 @@
 
 #define SEARCH_LIMIT 4096 /* entries searched for a frame */
 
-/* A block that was retired, and what it caused. */
+/* A retired block, and its events. */
 struct retired {
     uint32_t insns;
     uint32_t events;
@@ -18,7 +18,7 @@ struct list {
     size_t n, cap;
 };
 
-/* A place of the stack: a path that is not finished, or the marker of a signal. */
+/* A stack entry: a path that is not finished, or the marker of a signal. */
 struct place {
     bool marker;
     uint64_t start;
@@ -105,7 +105,7 @@ static size_t count_entries(const struct reference *r)
     return n;
 }
 
-/* Takes place `i` out; what is above moves down. */
+/* Removes entry `i`; those above move down. */
 static void remove_place(struct reference *r, size_t i)
 {
     free(r->stack[i].retired.items);
@@ -113,7 +113,7 @@ static void remove_place(struct reference *r, size_t i)
     r->n--;
 }
 
-/* Takes place `i` out, and its instructions are in no path. */
+/* Removes entry `i`; its instructions are in no path. */
 static void throw_away(struct reference *r, size_t i)
 {
     r->stats.unfinished_insns += list_insns(&r->stack[i].retired);
@@ -126,7 +126,7 @@ static void throw_pending_away(struct reference *r)
     r->pending.n = 0;
 }
 
-/* Throws away all places from `first` on; returns how many of them were paths. */
+/* Discards all entries from `first` on; returns how many of them were paths. */
 static size_t throw_away_from(struct reference *r, size_t first)
 {
     size_t paths = 0;
@@ -159,7 +159,7 @@ static void push(struct reference *r, const struct hp_block *block, uint32_t id,
     put(r, (struct place){.start = block->start, .block = id, .return_to = return_to});
 }
 
-/* The path of place `i` is over, whatever it was; another starts there. */
+/* The path of entry `i` is dropped, whatever it was; another starts there. */
 static void restart(struct reference *r, size_t i, const struct hp_block *block, uint32_t id)
 {
     struct place place = {.start = block->start, .block = id, .return_to = r->stack[i].return_to};
@@ -302,7 +302,7 @@ static size_t find_return(const struct reference *r, const struct transfer *x)
     return r->n;
 }
 
-/* The top was emitted, and frame `j` is live again: somewhere in it a path starts. */
+/* The top was emitted, and frame `j` is live again: a path starts somewhere in it. */
 static void resume_frame(struct reference *r, const struct transfer *x, size_t j)
 {
     remove_place(r, r->n - 1);
@@ -356,7 +356,7 @@ static bool leaves_frame(const struct reference *r, const struct transfer *x, un
 
 /* --- One transfer ----------------------------------------------------------------------------- */
 
-/* A pop and a push are one path after another in the same frame: the stack gets no fuller. */
+/* A pop and a push are consecutive paths in the same frame: the stack does not grow. */
 static void pop_and_push(struct reference *r, const struct transfer *x, unsigned ops)
 {
     if (ops & HP_PATH_POP) {
@@ -454,7 +454,7 @@ static void signal_returns(struct reference *r)
     r->pending = top(r)->retired;
     r->fresh = top(r)->fresh;
     r->n--;
-    if (r->n == 0 || top(r)->marker) /* what was interrupted was dropped by an overflow */
+    if (r->n == 0 || top(r)->marker) /* the interrupted path was dropped by an overflow */
         r->fresh = true;
 }
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * The slow reference of path detection: paths recomputed from the raw stream, by the rules of
- * docs/paths.md and in the plainest way there is. A path is the list of the blocks that were
- * retired along it and of the outcomes it recorded; everything else is added up from these lists
- * when it is finished. Nothing is shared with the detector that it is held against. It is for
- * tests: it aborts when memory runs out.
+ * The slow reference of path detection: paths recomputed from the raw stream, a direct
+ * implementation of the rules of docs/paths.md. A path is the list of the blocks retired along it
+ * and of the outcomes it recorded; everything else is computed from these lists when it is
+ * finished. It shares nothing with the detector it is compared with. It is for tests: it aborts
+ * when memory runs out.
  */
 #ifndef HP_TESTS_PATH_REFERENCE_H
 #define HP_TESTS_PATH_REFERENCE_H
 
 #include "hotpath/path.h"
 
-/* A finished path, with everything that can be known of it; valid in the callback only. */
+/* A finished path, with everything known about it; valid in the callback only. */
 struct reference_path {
     uint64_t start;
     uint32_t block;
     uint32_t length;
-    const uint8_t *outcomes; /* `length` of them, the first first */
+    const uint8_t *outcomes; /* `length` of them, in order */
     uint32_t n_targets;
     const uint64_t *targets;
     uint64_t insns;
@@ -35,11 +35,11 @@ void reference_batch(struct reference *r, const struct hp_batch *batch);
 void reference_event(struct reference *r, const struct hp_event *event);
 const struct hp_detector_stats *reference_stats(const struct reference *r);
 
-/* The presets, spelt out once more: "bl", "wpp", "extended-loop:N", "extended-call:N", "forward".
+/* The presets, defined independently: "bl", "wpp", "extended-loop:N", "extended-call:N", "forward".
  * False: no such preset. */
 bool reference_preset(const char *name, struct hp_ppcr *ppcr);
 
-/* The same as the detector's struct; `targets` are those of the callback. */
+/* The path as the detector's struct; `targets` are those of the callback. */
 struct hp_path reference_descriptor(const struct reference_path *path);
 
 #endif

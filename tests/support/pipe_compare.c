@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Holds the fast pipe against the slow one on a recorded trace, of its first thread:
+ * Compares the fast pipe with the slow one on the first thread of a recorded trace:
  *   pipe_compare [--fast] TRACE AFTER INSTRUCTIONS MACHINE...
- * Feeds both with so many instructions from there on; 0: all. Where the trace has no addresses,
- * they are made up, the same in each run. Prints a line for each machine: what was done, and
- * "equal", or what is different; and whether the laws hold that tie it to the functional model.
+ * Feeds both INSTRUCTIONS instructions (0: all) from number AFTER on. Where the trace has no
+ * addresses, they are made up, the same in each run. Prints a line for each machine: what was done,
+ * "equal" or what is different, and whether the laws that relate it to the functional model hold.
  * With --fast the slow one is left out. Exit status 0 equal, 1 different, 2 trouble.
  */
 #include "pipe_feed.h"
@@ -55,7 +55,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     return HP_OK;
 }
 
-/* Most operands stay where they are, some walk, few are anywhere in 4 MB. */
+/* Most operands stay in place, some walk, few are anywhere in 4 MB. */
 static uint64_t make_up(const struct hp_insn *insn, unsigned operand, uint32_t run)
 {
     uint64_t hash = hp_hash64(insn->address * 2 + operand);
@@ -66,7 +66,7 @@ static uint64_t make_up(const struct hp_insn *insn, unsigned operand, uint32_t r
     return 0x7fff0000 + (hash >> 20 & 0xff8);
 }
 
-/* The addresses of the first `n` instructions of a block that is run once more. */
+/* The addresses of the first `n` instructions of a block, for one more execution. */
 static void make_up_block(struct recorder *r, uint32_t block, uint32_t n)
 {
     const struct hp_insn *insns;
@@ -168,8 +168,7 @@ static void read_trace(const char *path, const struct hp_region *region, struct 
 
 /* --- Comparing -------------------------------------------------------------------------------- */
 
-/* In order and without wrong paths, what happens in the first levels is what happens in the
- * functional model. */
+/* In order and without wrong paths, the first levels behave as in the functional model. */
 static bool is_functional(const struct pipe_feed *feed, const struct hp_machine *machine)
 {
     struct pipe_setup setup = {.machine = machine, .queue = -1, .no_wrong_path = true};

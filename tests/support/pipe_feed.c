@@ -187,7 +187,7 @@ static void run_init(struct pipe_run *run, const struct pipe_feed *feed,
     *run = (struct pipe_run){0};
     must(hp_program_new(setup->machine, feed->code, &run->program));
     must(hp_core_new(setup->machine, &run->core));
-    /* So that ids do not depend on who asks when. */
+    /* Makes ids independent of who asks when. */
     for (uint32_t i = 0; i < hp_code_n_blocks(feed->code); i++)
         must(hp_program_block(run->program, i, &piece));
     if (setup->warm)
@@ -342,7 +342,8 @@ void pipe_print_timing(const struct pipe_run *run, size_t i, FILE *out)
     fprintf(out, "\n");
 }
 
-/* The same static instruction: pieces of wrong paths may have been made in another order. */
+/* Whether it is the same static instruction: pieces of wrong paths may have been made in another
+ * order. */
 static bool same_insn(const struct pipe_run *a, uint32_t x, const struct pipe_run *b, uint32_t y)
 {
     if (x == HP_NO_ID || y == HP_NO_ID)
@@ -393,8 +394,8 @@ static bool same_level(const struct hp_level *slow, const struct hp_level *fast,
     return same;
 }
 
-/* What the caches, TLBs and predictors have seen. (What the functional model counts of each block
- * is not the slow pipe's business.) */
+/* What the caches, TLBs and predictors have seen. (The slow pipe does not count what the functional
+ * model counts for each block.) */
 static bool same_core(const struct pipe_run *slow, const struct pipe_run *fast, FILE *out)
 {
     const struct hp_memory *s = &slow->core->memory, *f = &fast->core->memory;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a pipe is fed, written down, so that the fast pipe and the slow one can be fed the same; and
- * their results, compared in every field. When memory runs out everything here says so and aborts.
+ * The input of a pipe, recorded, so that the fast pipe and the slow one can be fed the same; and a
+ * comparison of their results in every field. When memory runs out, everything here reports it and
+ * aborts.
  */
 #ifndef HP_TEST_PIPE_FEED_H
 #define HP_TEST_PIPE_FEED_H
@@ -16,7 +17,7 @@ enum feed_kind {
     FEED_BREAK,
     FEED_MEASURE,
     FEED_DRAIN,
-    FEED_FUNCTIONAL /* a batch for the functional model, behind FEED_DRAIN */
+    FEED_FUNCTIONAL /* a batch for the functional model, after FEED_DRAIN */
 };
 
 struct feed_item {
@@ -40,7 +41,7 @@ struct pipe_feed {
     size_t n_items, n_blocks, n_at, n_taken, n_costs, n_addresses;
     size_t cap_items, cap_blocks, cap_at, cap_taken, cap_costs, cap_addresses;
     bool functional;       /* there is FEED_FUNCTIONAL */
-    uint64_t instructions; /* of batches and tails that are for the pipe */
+    uint64_t instructions; /* of batches and tails for the pipe */
 };
 
 /* `code` is kept. */
@@ -53,10 +54,10 @@ void pipe_feed_tail(struct pipe_feed *feed, const struct hp_event *tail);
 void pipe_feed_break(struct pipe_feed *feed);
 void pipe_feed_measure(struct pipe_feed *feed, bool measured);
 void pipe_feed_drain(struct pipe_feed *feed);
-/* Drains, and has a batch run by the functional model on the same core. */
+/* Drains, and runs a batch with the functional model on the same core. */
 void pipe_feed_functional(struct pipe_feed *feed, const struct hp_batch *batch);
 
-/* Shows it to the functional model. */
+/* Runs it with the functional model. */
 void pipe_feed_warm(const struct pipe_feed *feed, struct hp_core *core);
 
 /* The same for one block of a batch, or for a tail; its events. */
@@ -71,7 +72,7 @@ struct pipe_run {
     struct hp_timing *timings;
     size_t n, cap;
     struct hp_pipe_stats stats;
-    /* What each block caused, from the fast pipe where it was wanted. */
+    /* The events of each block, from the fast pipe, if wanted. */
     uint32_t *blocks;
     struct hp_events *events;
     size_t n_blocks, n_events, cap_blocks, cap_events;
@@ -79,10 +80,10 @@ struct pipe_run {
 
 struct pipe_setup {
     const struct hp_machine *machine;
-    const struct pipe_feed *warm; /* shown to the functional model before; NULL: nothing */
+    const struct pipe_feed *warm; /* run with the functional model first; NULL: nothing */
     int queue;
     bool no_wrong_path;
-    bool blocks; /* the fast pipe says what each block caused */
+    bool blocks; /* the fast pipe reports the events of each block */
     uint64_t
         cut; /* not 0: batches are fed to the fast pipe in pieces, cut at random by this seed */
 };
@@ -94,14 +95,14 @@ void pipe_run_fast(struct pipe_run *run, const struct pipe_feed *feed,
                    const struct pipe_setup *setup);
 void pipe_run_fini(struct pipe_run *run);
 
-/* Whether both did the same. If not, `out` gets the first instruction that is different and what
- * was fetched around it. */
+/* Whether both did the same. If not, writes the first different instruction and what was fetched
+ * around it to `out`. */
 bool pipe_runs_equal(const struct pipe_run *slow, const struct pipe_run *fast, FILE *out);
 
 /* Whether a run obeys the laws, whatever the machine: what is retired is what was fed, stages
  * follow each other, sums are right; branches are predicted as in the functional model, and
  * operands accessed as often; in order and without wrong paths, the first levels have the same
- * misses. If not, `out` gets which one. pipe_laws.c. */
+ * misses. If not, writes which one is broken to `out`. In pipe_laws.c. */
 bool pipe_run_lawful(const struct pipe_run *run, const struct pipe_feed *feed,
                      const struct pipe_setup *setup, FILE *out);
 

@@ -9,14 +9,14 @@
 
 /* --- What was fed is what was retired --------------------------------------------------------- */
 
-/* Walks through what was fed, instruction by instruction. */
+/* Iterates over what was fed, instruction by instruction. */
 struct fed {
     const struct pipe_feed *feed;
     struct hp_program *program;
     size_t item, block, insn;
 };
 
-/* The static id of the next one; HP_NO_ID: it is over. */
+/* The static id of the next one; HP_NO_ID: the end. */
 static uint32_t next_fed(struct fed *f)
 {
     for (; f->item < f->feed->n_items; f->item++, f->block = 0, f->insn = 0) {
@@ -112,8 +112,8 @@ static bool sums_are_right(const struct pipe_run *run, const struct pipe_feed *f
 
 /* --- Beside the functional model -------------------------------------------------------------- */
 
-/* What does not depend on the order in which caches are asked; what depends only on that of each of
- * the L1s and TLBs of the first level. */
+/* Counts that do not depend on the order of accesses to caches; and those that depend only on the
+ * order at each L1 and first-level TLB. */
 static const char *const always[] = {"blocks",
                                      "instructions",
                                      "l1d.accesses",
@@ -189,8 +189,8 @@ static bool agrees_with_functional(const struct pipe_run *run, const struct pipe
 
 /* --- What blocks caused ----------------------------------------------------------------------- */
 
-/* Walks through what was fed to the pipe, block by block, and lets the functional model run it all.
- */
+/* Iterates over what was fed to the pipe, block by block, and runs all of it with the functional
+ * model. */
 struct beside {
     const struct pipe_feed *feed;
     struct hp_core *core;
@@ -198,7 +198,7 @@ struct beside {
     struct hp_events events; /* of the last block, by the functional model */
 };
 
-/* The next block; HP_NO_ID: there is none. */
+/* The next block; HP_NO_ID: none. */
 static uint32_t next_beside(struct beside *b)
 {
     for (; b->item < b->feed->n_items; b->item++, b->block = 0) {
@@ -217,7 +217,7 @@ static uint32_t next_beside(struct beside *b)
     return HP_NO_ID;
 }
 
-/* Of a block the two may count differently what depends on the order of accesses. */
+/* The two may differ in events of a block that depend on the order of accesses. */
 static bool same_events(const struct hp_events *pipe, const struct hp_events *functional,
                         bool program_order)
 {
@@ -232,7 +232,7 @@ static bool same_events(const struct hp_events *pipe, const struct hp_events *fu
     return same;
 }
 
-/* Every block that was fed comes, in order, and has caused what it does in the functional model. */
+/* Every block that was fed is reported, in order, with the events of the functional model. */
 static bool blocks_are_right(const struct pipe_run *run, const struct pipe_feed *feed,
                              const struct pipe_setup *setup, FILE *out)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random work for a pipe: a machine of small odd parts, code of real instructions on x86-64,
+ * Random work for a pipe: a machine with small, unusual parts, code of real instructions of x86-64,
  * AArch64, RISC-V or ARM, and a walk through it with addresses from a small pool, so that loads and
- * stores meet. All from one seed.
+ * stores overlap. All from one seed.
  */
 #ifndef HP_TEST_PIPE_RANDOM_H
 #define HP_TEST_PIPE_RANDOM_H

@@ -10,7 +10,7 @@
 
 /* --- Code ------------------------------------------------------------------------------------- */
 
-/* A block while the code is laid out. */
+/* A block during the layout of the code. */
 struct layout {
     uint64_t start, last;
     uint8_t bytes[160];
@@ -36,12 +36,12 @@ static void fill(uint64_t *seed, const struct arch *arch, struct layout *b)
     if (n < 2)
         b->second = 0;
     b->last = b->start + b->size;
-    /* Conditional branches are what most blocks end with. */
+    /* Most blocks end with conditional branches. */
     b->end = pipe_random(seed, 2) ? END_COND : (enum end)pipe_random(seed, ENDS);
     add_bytes(b, random_end(arch->arch, b->end, pipe_random(seed, 6)));
 }
 
-/* Adds what a block has from `skip` on, as the i-th block. */
+/* Adds the part of a block from `skip` on as the i-th block. */
 static void add_block(struct random_code *c, uint32_t module, uint32_t i, const struct layout *b,
                       uint32_t skip)
 {
@@ -53,14 +53,14 @@ static void add_block(struct random_code *c, uint32_t module, uint32_t i, const 
         fprintf(stderr, "pipe_random: %s\n", hp_error_text());
         abort();
     }
-    /* The same code again is the same block. */
+    /* Equal code is the same block. */
     c->ids[i] = HP_NO_ID;
     for (uint32_t k = hp_code_n_blocks(c->code); k-- > 0 && c->ids[i] == HP_NO_ID;)
         if (hp_code_block(c->code, k)->start == segment.start)
             c->ids[i] = k;
 }
 
-/* Lets a direct transfer lead to an address. */
+/* Sets the target of a direct transfer. */
 static void aim(const struct arch *arch, struct layout *b, uint64_t target)
 {
     if (is_direct(b->end))
@@ -85,7 +85,7 @@ void pipe_random_code(uint64_t *seed, struct random_code *c)
         fill(seed, arch, &blocks[i]);
         at += blocks[i].size;
         c->behind[i] = i + 1 < n ? i + 1 : HP_NO_ID;
-        /* Now and then there is nothing behind, and the next is far away. */
+        /* Occasionally there is a gap, and the next block is far away. */
         if (pipe_random(seed, 12) == 0) {
             at += 4 * pipe_random(seed, 600);
             c->behind[i] = HP_NO_ID;
@@ -96,7 +96,7 @@ void pipe_random_code(uint64_t *seed, struct random_code *c)
         aim(arch, &blocks[i], blocks[c->target[i]].start);
         add_block(c, module, i, &blocks[i], 0);
     }
-    /* Some are entered in the middle, too; in place of some there is other code at times. */
+    /* Some are entered in the middle, too; some are replaced by other code at times. */
     for (uint32_t i = 0; i < n && c->n < RANDOM_BLOCKS; i++) {
         uint32_t what = pipe_random(seed, 8);
         c->behind[c->n] = c->behind[i];
@@ -131,7 +131,7 @@ struct walk {
     size_t n;
 };
 
-/* Where others have just been, or in a pool. */
+/* An address that was used recently, or one of a pool. */
 static uint64_t random_address(uint64_t *seed, uint64_t *recent)
 {
     static const uint64_t bases[] = {0x7000, 0x7008, 0x7010, 0x70f8,         0x7ff8,         0x8000,
@@ -159,7 +159,7 @@ static uint32_t anywhere(struct walk *w)
     return pipe_random(w->seed, w->code->n);
 }
 
-/* Where a return goes: to the last call, mostly. */
+/* The target of a return: usually the last call. */
 static uint32_t returned_to(struct walk *w)
 {
     if (w->n_calls == 0 || pipe_random(w->seed, 8) == 0)
@@ -167,7 +167,7 @@ static uint32_t returned_to(struct walk *w)
     return w->calls[--w->n_calls];
 }
 
-/* Leaves the block at hand. Indirect transfers go to few places. HP_NO_ID: there is no way on. */
+/* Leaves the current block. Indirect transfers go to few places. HP_NO_ID: no successor. */
 static uint32_t leave(struct walk *w, const struct hp_block *block, uint8_t *taken)
 {
     const struct random_code *c = w->code;
@@ -195,8 +195,8 @@ static uint32_t leave(struct walk *w, const struct hp_block *block, uint8_t *tak
     }
 }
 
-/* Fills a batch of `n` blocks, or fewer if there is no way on. Its last successor is where the walk
- * is then. */
+/* Fills a batch of `n` blocks, or fewer if there is no successor. The walk is then at its last
+ * successor. */
 static void walk(struct walk *w, size_t n, bool costs)
 {
     w->n = 0;
@@ -237,7 +237,7 @@ static void feed_tail(struct walk *w, struct pipe_feed *feed)
     pipe_feed_tail(feed, &tail);
 }
 
-/* And lets the functional model have the core for a while, or not. */
+/* Optionally runs the functional model on the core for a while. */
 static void drain(struct walk *w, struct pipe_feed *feed)
 {
     size_t n = w->n;

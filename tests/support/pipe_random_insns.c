@@ -183,7 +183,7 @@ static struct bytes riscv_end(enum end end)
     }
 }
 
-/* Calls and returns too may be conditional: `random`. */
+/* Calls and returns may be conditional too: `random`. */
 static struct bytes arm_end(enum end end, uint32_t random)
 {
     uint32_t always = random % 3 ? 0xe0000000u : 0x10000000u;

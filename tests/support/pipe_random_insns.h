@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Instructions for random code: for each architecture some that go straight on, and its transfers.
+ * Instructions for random code: for each architecture some without a transfer, and its transfers.
  */
 #ifndef HP_TEST_PIPE_RANDOM_INSNS_H
 #define HP_TEST_PIPE_RANDOM_INSNS_H
@@ -38,10 +38,10 @@ static inline bool is_direct(enum end end)
     return end == END_COND || end == END_JUMP || end == END_CALL;
 }
 
-/* A transfer; of those that there are the one that `random`, below 6, says. */
+/* A transfer of kind `end`; `random`, below 6, selects one of several. */
 struct bytes random_end(enum hp_arch arch, enum end end, uint32_t random);
 
-/* Lets a direct transfer lead to an address, `distance` from its start. */
+/* Sets the target of a direct transfer to `distance` from its start. */
 void random_end_lead(enum hp_arch arch, enum end end, uint8_t *insn, uint32_t length,
                      int32_t distance);
 

@@ -25,7 +25,7 @@ static bool chance(struct text *t, uint32_t of)
     return pipe_random(t->seed, of) == 0;
 }
 
-/* From 1 to n; small ones are likely. */
+/* From 1 to n; small numbers are likelier. */
 static uint32_t small(struct text *t, uint32_t n)
 {
     uint32_t limit = 1 + pipe_random(t->seed, n);
@@ -90,7 +90,7 @@ static void add_tlb(struct text *t, const char *name)
 static void add_memory(struct text *t)
 {
     bool slow = chance(t, 10);
-    uint32_t latency = small(t, 5); /* of each level no less than of the one before */
+    uint32_t latency = small(t, 5); /* no less than in the previous level */
     unsigned code = add_cache(t, "l1i", 4, 4, 1), data = add_cache(t, "l1d", 4, 4, latency);
     unsigned line = code > data ? code : data;
     if (!chance(t, 3)) {

@@ -177,7 +177,7 @@ static uint64_t ready_in(const struct pipe_reference *r, const struct entry *e, 
     return ready;
 }
 
-/* Of those that complete when the uop becomes ready the youngest, if it had to wait for them. */
+/* The youngest of those that complete when the uop becomes ready, if it had to wait for them. */
 static uint32_t producer_of(const struct pipe_reference *r, const struct entry *e,
                             const struct uop *u, uint64_t ready)
 {
@@ -192,7 +192,7 @@ static uint32_t producer_of(const struct pipe_reference *r, const struct entry *
     return youngest == HP_NO_ID ? HP_NO_ID : r->entries[youngest].timing.insn;
 }
 
-/* What the first uop to be issued says of the instruction (rule 14). */
+/* The part of the timing that the first issued uop determines (rule 14). */
 static void finish_first(const struct pipe_reference *r, struct entry *e)
 {
     const struct uop *first = NULL;
@@ -209,7 +209,8 @@ static void finish_first(const struct pipe_reference *r, struct entry *e)
     e->timing.producer = producer_of(r, e, first, ready);
 }
 
-/* And what completes last, as far as it does before it leaves. */
+/* And the part that the last uop to complete determines, if it completes before the instruction
+ * leaves. */
 static void finish_last(const struct pipe_reference *r, struct entry *e)
 {
     uint64_t last = 0, loaded = 0, done = done_in(r, e);
@@ -281,7 +282,7 @@ static void fetch_again(struct pipe_reference *r, size_t right, uint32_t history
     r->fetch_from = r->cycle + r->machine->core.mispredict;
 }
 
-/* When it is known where a transfer leads. */
+/* When the target of a transfer is known. */
 static uint64_t resolved_in(const struct pipe_reference *r, const struct entry *e)
 {
     for (uint32_t i = 0; i < e->n_uops; i++) {
@@ -335,7 +336,7 @@ static void profile(struct pipe_reference *r, uint32_t cost)
     uint64_t start = r->cycle;
     if (r->n_profiled && r->profiled[r->n_profiled - 1] > start)
         start = r->profiled[r->n_profiled - 1];
-    /* What is finished is never asked for again. */
+    /* What is finished is never needed again. */
     if (start == r->cycle)
         r->n_profiled = 0;
     grow(&r->profiled, &r->cap_profiled, r->n_profiled + 1, sizeof *r->profiled);
@@ -382,8 +383,8 @@ void pipe_reference_drain(struct pipe_reference *r)
 {
     uint64_t retired = r->stats.retired, since = r->cycle;
     r->core->memory.events = &r->events;
-    /* Draining is a break: what comes after it is fetched in the cycle in which the last
-     * instruction retired. */
+    /* Draining is a break: the next instruction is fetched in the cycle in which the last one
+     * retired. */
     if (r->cycle > 0) {
         r->cycle--;
         fetch_phase(r);

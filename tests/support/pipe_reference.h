@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The slow pipe: a core in cycles by the rules of docs/pipeline.md, as plain as can be. In every
- * cycle it looks at every instruction in flight; nothing is skipped, nothing is woken up, what is
- * in use is counted again whenever somebody asks. It takes the static code from an hp_program and
- * uses the caches and predictors of a core; of the fast pipe it knows nothing.
+ * The slow pipe: a core in cycles, a direct implementation of the rules of docs/pipeline.md. In
+ * every cycle it scans every instruction in flight; no cycle is skipped, no uop is woken up,
+ * resources in use are counted whenever needed. It takes the static code from an hp_program and
+ * uses the caches and predictors of a core. It shares nothing else with the fast pipe.
  *
  * It is fed like the fast one, but runs only when drained. Everything that was ever fetched stays
- * in memory. When memory runs out, or a rule turns out not to be followed, it says so and aborts.
+ * in memory. When memory runs out, or a rule is violated, it reports that and aborts.
  */
 #ifndef HP_TEST_PIPE_REFERENCE_H
 #define HP_TEST_PIPE_REFERENCE_H

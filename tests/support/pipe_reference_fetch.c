@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The slow pipe's front: rules 4, 5, 10 and 13. */
+/* The slow pipe's front end: rules 4, 5, 10 and 13. */
 #include "pipe_reference_impl.h"
 
 /* --- Lines of code ---------------------------------------------------------------------------- */
@@ -11,7 +11,7 @@ struct reading {
     uint64_t last; /* line */
 };
 
-/* Reads a line for the instruction at hand: returns after how many cycles it is there. */
+/* Reads a line for the current instruction; returns the cycles until it is there. */
 static uint64_t read_line(struct pipe_reference *r, uint64_t line)
 {
     struct hp_memory *memory = &r->core->memory;
@@ -38,8 +38,7 @@ static uint64_t read_line(struct pipe_reference *r, uint64_t line)
     return wait;
 }
 
-/* The lines of an instruction, as far as they have not been read for it. False: fetch stops for
- * this cycle. */
+/* Reads the lines that an instruction still needs. False: fetch stops for this cycle. */
 static bool read_lines(struct pipe_reference *r, struct reading *reading,
                        const struct hp_static *insn)
 {
@@ -113,8 +112,7 @@ static void start_wrong_path(struct pipe_reference *r, const struct right *right
     r->wrong.returns = 0;
 }
 
-/* A transfer of which the outcome is known. Returns whether fetch stops behind it for this cycle.
- */
+/* A transfer with a known outcome. Returns whether fetch stops after it for this cycle. */
 static bool right_transfer(struct pipe_reference *r, struct entry *e, struct right *right,
                            const struct hp_static *insn)
 {
@@ -161,7 +159,7 @@ static bool enter_right(struct pipe_reference *r, struct entry *e)
 
 /* --- Wrong paths ------------------------------------------------------------------------------ */
 
-/* Where a return on a wrong path leads. */
+/* The target of a return on a wrong path. */
 static uint64_t wrong_return(struct pipe_reference *r)
 {
     if (r->wrong.n_calls)
@@ -169,7 +167,7 @@ static uint64_t wrong_return(struct pipe_reference *r)
     return hp_ras_peek(&r->core->branches.ras, r->wrong.returns++);
 }
 
-/* Where a transfer that is taken leads; 0: unknown. */
+/* The target of a taken transfer; 0: unknown. */
 static uint64_t wrong_target(struct pipe_reference *r, const struct hp_static *insn)
 {
     switch ((enum hp_flow)insn->flow) {
@@ -234,7 +232,7 @@ static bool anything_in_flight(const struct pipe_reference *r)
     return r->oldest < r->n_entries;
 }
 
-/* The static instruction to be fetched; HP_NO_ID: nobody knows, or not yet. */
+/* The static instruction to be fetched; HP_NO_ID: unknown, or not known yet. */
 static uint32_t next_insn(struct pipe_reference *r)
 {
     struct wrong *w = &r->wrong;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The slow pipe from within: pipe_reference.c feeds it, redirects and retires; pipe_reference_map.c
- * maps; pipe_reference_fetch.c fetches; pipe_reference_issue.c issues and accesses memory. All
- * cycles here are absolute.
+ * Internals of the slow pipe: pipe_reference.c feeds it, redirects and retires;
+ * pipe_reference_map.c maps; pipe_reference_fetch.c fetches; pipe_reference_issue.c issues and
+ * accesses memory. All cycles here are absolute.
  */
 #ifndef HP_TEST_PIPE_REFERENCE_IMPL_H
 #define HP_TEST_PIPE_REFERENCE_IMPL_H
@@ -17,13 +17,13 @@ struct right {
     uint32_t insn;
     uint32_t piece;      /* HP_NO_ID: not the first of its block */
     uint32_t addresses;  /* where its addresses begin */
-    uint8_t n_addresses; /* of its operands, those of which they are known */
-    bool taken, known;   /* known: it is a transfer, and what came after it is known */
+    uint8_t n_addresses; /* number of operands whose addresses are known */
+    bool taken, known;   /* known: it is a transfer with a known successor */
     bool behind_break;   /* fetched when everything before it has retired */
     bool measured;
     bool asked;                  /* the predictors have been */
     uint64_t next;               /* the address run after it */
-    uint32_t cost;               /* for the profiler behind the branch queue */
+    uint32_t cost;               /* for the profiler that the branch queue feeds */
     struct hp_forecast forecast; /* when asked */
 };
 
@@ -36,12 +36,12 @@ struct uop {
     uint32_t store; /* a load: micro-operation that forwarded to it, or that it is blocked by;
                        HP_NO_ID: none */
     bool forwarded, blocked; /* by `store` */
-    bool after_stores;       /* it was too early once: it waits for the stores before it */
+    bool after_stores;       /* it was too early before: it waits for all older stores */
 };
 
 enum state { FETCHED, MAPPED, RETIRED, ABORTED };
 
-/* An instruction that was fetched, for ever. */
+/* A fetched instruction, kept forever. */
 struct entry {
     enum state state;
     struct hp_timing
@@ -63,7 +63,7 @@ struct line {
 /* Where a wrong path is. */
 struct wrong {
     uint32_t piece, at; /* the next instruction is its at-th; HP_NO_ID: at `address` */
-    uint64_t address;   /* 0: nobody knows */
+    uint64_t address;   /* 0: unknown */
     bool measured;
     uint64_t *calls; /* return addresses of its calls that have not returned */
     size_t n_calls, cap_calls;
@@ -112,10 +112,10 @@ struct pipe_reference {
     struct wrong wrong;
     struct lines lines;
     uint32_t history;
-    struct hp_events events; /* nobody looks at */
+    struct hp_events events; /* ignored */
 
-    /* By static instruction: operands' addresses when it was fetched last; period in which its load
-     * was too early, and one more. */
+    /* By static instruction: addresses of its operands when last fetched; 1 + the period in which
+     * its load was too early. */
     struct known {
         uint64_t address[HP_INSN_MAX_MEMS];
         bool has_address[HP_INSN_MAX_MEMS];
@@ -150,7 +150,7 @@ static inline uint64_t unit_count(const struct hp_machine *m, unsigned unit)
     return counts[unit];
 }
 
-/* Of what is behind the L1s. */
+/* Of the levels below the L1s. */
 static inline uint64_t level_latency(const struct hp_machine *m, enum hp_source_level level)
 {
     if (level == HP_FROM_L2)
@@ -163,18 +163,18 @@ static inline const struct hp_uop *what_is(const struct pipe_reference *r, const
     return &hp_program_uops(r->program)[u->what];
 }
 
-/* Cycle in which it is done; NOT_YET: not known. */
+/* Cycle in which it is done; NOT_YET: unknown. */
 uint64_t done_in(const struct pipe_reference *r, const struct entry *e);
 
-/* What is known of a static instruction. */
+/* The description of a static instruction. */
 struct known *known_of(struct pipe_reference *r, uint32_t insn);
 
 void issue_phase(struct pipe_reference *r);
 void map_phase(struct pipe_reference *r);
 void fetch_phase(struct pipe_reference *r);
 
-/* Accesses the L1D for an instruction; returns when the data are there. `waits`: a load that waits
- * for a line that is on its way. */
+/* Accesses the L1D for an instruction; returns when the data arrive. `waits`: a load that waits for
+ * a line on its way. */
 uint64_t access_data(struct pipe_reference *r, struct entry *e, uint64_t address, uint32_t size,
                      unsigned access, bool waits);
 

@@ -6,7 +6,7 @@
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
-/* The line on its way, if it is. */
+/* The line, if it is on its way. */
 static const struct line *on_its_way(const struct pipe_reference *r, uint64_t line)
 {
     for (size_t i = 0; i < r->n_lines; i++)
@@ -15,7 +15,7 @@ static const struct line *on_its_way(const struct pipe_reference *r, uint64_t li
     return NULL;
 }
 
-/* Takes the place that is free first, for `latency` cycles. Returns from when on. */
+/* Occupies the entry that is free first for `latency` cycles. Returns the start. */
 static uint64_t take_place(struct pipe_reference *r, uint64_t latency)
 {
     uint64_t *place = &r->places[0];
@@ -27,8 +27,8 @@ static uint64_t take_place(struct pipe_reference *r, uint64_t latency)
     return start;
 }
 
-/* Sends for a line: a load as soon as there is a place. Returns when it arrives. If it was on its
- * way already, and evicted, it comes with this one. */
+/* Requests a line; a load does so as soon as an entry is free. Returns when it arrives. A line that
+ * was on its way and evicted arrives with this request. */
 static uint64_t send_for(struct pipe_reference *r, uint64_t line, enum hp_source_level from,
                          uint64_t latency, bool store)
 {
@@ -43,8 +43,7 @@ static uint64_t send_for(struct pipe_reference *r, uint64_t line, enum hp_source
     return start + latency;
 }
 
-/* One line of an access, whose pages cost `pages` cycles. `waits`: for a line that is on its way.
- */
+/* One line of an access, whose pages cost `pages` cycles. `waits`: for a line on its way. */
 static uint64_t access_line(struct pipe_reference *r, struct entry *e, uint64_t line,
                             unsigned access, uint64_t size, uint64_t pages, bool waits)
 {
@@ -95,7 +94,7 @@ uint64_t access_data(struct pipe_reference *r, struct entry *e, uint64_t address
 
 /* --- Order of loads and stores ---------------------------------------------------------------- */
 
-/* The bytes of a load or store; false: not known. */
+/* The bytes of a load or store; false: unknown. */
 static bool bytes_of(const struct pipe_reference *r, const struct uop *u, uint64_t *first,
                      uint64_t *last)
 {
@@ -149,7 +148,7 @@ static uint32_t youngest_store(const struct pipe_reference *r, const struct uop 
     return HP_NO_ID;
 }
 
-/* A load that waits for stores: whether it does still. */
+/* Whether a load that waits for stores still has to. */
 static bool still_blocked(const struct pipe_reference *r, const struct uop *load)
 {
     if (load->after_stores)
@@ -157,7 +156,7 @@ static bool still_blocked(const struct pipe_reference *r, const struct uop *load
     return load->blocked && r->entries[r->uops[load->store].entry].state == MAPPED;
 }
 
-/* A right-path load that could be issued looks at the stores before it. False: it is not. */
+/* Checks a right-path load that could be issued against older stores. False: it is not issued. */
 static bool look_at_stores(struct pipe_reference *r, struct entry *e, struct uop *load)
 {
     load->after_stores = load->blocked = false;
@@ -261,7 +260,7 @@ static void issue_store(struct pipe_reference *r, struct entry *e, struct uop *u
         access_data(r, e, e->address[what->operand], what->size, HP_ACCESS_WRITE, false);
 }
 
-/* Issues a ready uop if it can be. */
+/* Issues a ready uop if possible. */
 static bool issue(struct pipe_reference *r, struct entry *e, struct uop *u, uint64_t issued)
 {
     const struct hp_uop *what = what_is(r, u);

@@ -2,7 +2,7 @@
 /* The slow pipe's map: rule 6. */
 #include "pipe_reference_impl.h"
 
-/* What an instruction takes. */
+/* Resources that an instruction needs. */
 struct needs {
     bool serial;
     uint64_t int_queue, fp_queue, memory, int_registers, fp_registers;
@@ -13,7 +13,7 @@ static uint64_t at_most(uint64_t n, uint64_t limit)
     return n < limit ? n : limit;
 }
 
-/* `now`: what it still takes, being mapped. */
+/* `now`: what it still holds, once mapped. */
 static struct needs needs_of(const struct pipe_reference *r, const struct hp_static *insn,
                              const struct entry *e, bool now)
 {
@@ -40,7 +40,7 @@ static struct needs needs_of(const struct pipe_reference *r, const struct hp_sta
     return needs;
 }
 
-/* The event for want of which an instruction cannot be mapped; 0: it can. */
+/* The event that says why an instruction cannot be mapped; 0: it can. */
 static uint32_t is_missing(const struct pipe_reference *r, const struct hp_static *insn)
 {
     const struct hp_core_config *core = &r->machine->core;
@@ -76,8 +76,7 @@ static uint32_t is_missing(const struct pipe_reference *r, const struct hp_stati
     return 0;
 }
 
-/* Adds to what a uop waits for those that write a register in the last instruction before it that
- * does. */
+/* Makes a uop wait for the uops that write a register in the last older instruction that does. */
 static void wait_for_register(struct pipe_reference *r, size_t entry, struct uop *u, bool vec,
                               unsigned bit)
 {

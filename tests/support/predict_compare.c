@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Holds the profiler of predictions against the slow references of paths and of prediction, on a
+ * Compares the profiler of predictions with the slow references of paths and of prediction, on a
  * recorded trace of one thread:
  *
  *   predict_compare TRACE SCHEME...
@@ -105,7 +105,7 @@ static const struct hp_profiler_ops slow_ops = {
 
 /* --- Both ------------------------------------------------------------------------------------- */
 
-/* The trace once more, to one profiler. */
+/* Replays the trace to one profiler. */
 static void play(const char *path, struct hp_trace_reader *reader, struct hp_code *code,
                  struct hp_profiler *profiler)
 {

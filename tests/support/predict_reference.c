@@ -31,7 +31,7 @@ static void *list_at(const struct list *list, size_t i)
 struct known_path {
     struct tested_path path;
     size_t next;      /* in the same bucket, + 1 */
-    size_t predicted; /* after so many executions of any path; SIZE_MAX: not */
+    size_t predicted; /* after this many executions of any path; SIZE_MAX: never */
     uint64_t count;   /* path-profile's */
 };
 
@@ -45,7 +45,7 @@ struct known_branch { /* and direction */
     struct hp_flow_branch branch;
     size_t next;
     uint64_t count;
-    uint64_t follower; /* address of the branch behind it; 0: not known */
+    uint64_t follower; /* address of the next branch; 0: unknown */
 };
 
 struct predict_reference {
@@ -151,7 +151,7 @@ static struct known_branch *find_branch(struct predict_reference *r,
 
 /* --- Schemes ---------------------------------------------------------------------------------- */
 
-/* The direction that was counted most; the buckets have the newest first, so of equals the last is
+/* The direction with the highest count. The buckets have the newest first, so the last of equals is
  * the oldest. */
 static struct known_branch *likeliest(struct predict_reference *r, uint64_t address)
 {
@@ -197,7 +197,7 @@ static const struct tested_path *run_boa(struct predict_reference *r,
     for (uint32_t i = 0; i < path->n; i++) {
         struct hp_flow_branch branch = path->branches[i];
         if (branch.indirect && branch.taken && !part_of_path(&branch))
-            branch.target = 0; /* back is one direction, wherever that is */
+            branch.target = 0; /* backward is one direction, whatever the target */
         struct known_branch *known = find_branch(r, &branch);
         known->count++;
         if (!known->follower && i + 1 < path->n)
@@ -305,7 +305,7 @@ void predict_reference_measure(const struct predict_reference *r, uint32_t hot,
     for (size_t i = 0; i < r->executions.n; i++) {
         size_t id = *(size_t *)list_at(&r->executions, i);
         counts[id]++;
-        /* SIZE_MAX is never passed */
+        /* SIZE_MAX is never exceeded */
         after[id] += i >= ((struct known_path *)list_at(&r->paths, id))->predicted;
     }
     *measures = (struct hp_prediction){.flow = r->executions.n,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The slow reference of prediction: schemes and measures from their definitions, in the plainest
- * way there is. Every execution is written down; what is measured is counted from that in the end.
- * Nothing is shared with the library but the names of its structs. It is for tests: it aborts when
- * memory runs out.
+ * The slow reference of prediction: a direct implementation of the definitions of schemes and
+ * measures. It records every execution, and computes the measures from that at the end. It shares
+ * only the names of structs with the library. It is for tests: it aborts when memory runs out.
  */
 #ifndef HP_TESTS_PREDICT_REFERENCE_H
 #define HP_TESTS_PREDICT_REFERENCE_H
@@ -33,7 +32,7 @@ const struct tested_path *predict_reference_run(struct predict_reference *r,
 void predict_reference_measure(const struct predict_reference *r, uint32_t hot,
                                struct hp_prediction *measures);
 
-/* The same path as the library has it; its targets go to `targets`. */
+/* The path as the library's struct; its targets go to `targets`. */
 struct hp_path tested_descriptor(const struct tested_path *path, uint64_t *targets);
 
 #endif
