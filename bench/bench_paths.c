@@ -34,8 +34,7 @@ struct bench {
     struct hp_functions *functions;
     const char *preset;
     struct hp_path_sink *sink;
-    bool folds; /* executions of the same path are added up: their order does not matter to the sink
-                 */
+    bool folds; /* executions of the same path are added up: the sink ignores their order */
     struct hp_path_sink nothing;
     struct hp_path_frames frames;
     struct hp_detector **detectors;

@@ -270,8 +270,7 @@ static uint32_t run_traces(struct machine *m, struct tracer *tracer, uint32_t pc
     return pc;
 }
 
-/* [2] A branch was executed. Returns where to continue: after the traces that start there, if any.
- */
+/* [2] A branch was executed. Returns where to continue: after traces that start there, if any. */
 static uint32_t note_branch(struct machine *m, struct tracer *tracer, uint32_t pc, uint32_t to,
                             bool taken)
 {

@@ -48,8 +48,7 @@ HP_MUST_CHECK enum hp_err hp_cfg_new(struct hp_code *code, const uint32_t *block
                                      size_t n_observed, struct hp_cfg **cfg);
 void hp_cfg_free(struct hp_cfg *cfg);
 
-/* The vertex that starts at an address, or HP_NO_ID; the edge between two vertices, or HP_NO_EDGE.
- */
+/* The vertex that starts at an address, or HP_NO_ID; the edge of two vertices, or HP_NO_EDGE. */
 uint32_t hp_cfg_at(const struct hp_cfg *cfg, uint64_t address);
 uint32_t hp_cfg_edge(const struct hp_cfg *cfg, uint32_t from, uint32_t to);
 

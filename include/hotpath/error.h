@@ -23,7 +23,7 @@ enum hp_err {
     HP_ERR_FORMAT = -4,      /* a file is not what it should be: corrupt, truncated, foreign */
     HP_ERR_VERSION = -5,     /* a file was written by an incompatible version */
     HP_ERR_UNSUPPORTED = -6, /* well-formed, but something hotpath cannot do */
-    HP_ERR_NOTFOUND = -7,    /* what was asked for is not there */
+    HP_ERR_NOTFOUND = -7,    /* what was requested does not exist */
     HP_ERR_INTERNAL = -8,    /* our mistake */
     HP_ERR_UNOBSERVED = -9,  /* the program ran, but was not observed */
 };

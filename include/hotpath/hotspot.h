@@ -65,8 +65,7 @@ HP_MUST_CHECK enum hp_err hp_hotspot_config_parse(const char *text,
                                                   struct hp_hotspot_config *config);
 /* Checks the settings. HP_ERR_INVALID: one line. */
 HP_MUST_CHECK enum hp_err hp_hotspot_config_check(const struct hp_hotspot_config *config);
-/* A text that hp_hotspot_config_parse() reads: a preset and the differences from it; cut to `size`.
- */
+/* A text that hp_hotspot_config_parse() reads: a preset and differences from it; cut to `size`. */
 void hp_hotspot_config_format(const struct hp_hotspot_config *config, char *text, size_t size);
 /* Bits of the buffer, the counters and timers. `monitor` (may be NULL): bits of a monitor table,
  * which has `monitored` entries where it is unbounded. */

@@ -34,8 +34,7 @@ struct hp_loop_config {
     uint32_t fifo_service;   /* instructions the profiler takes for one branch: 3 */
     uint32_t execution_bits; /* of `executions`; frequent: of the frequency counter */
     uint32_t iteration_bits; /* of the current iterations, and of the integer part of the average */
-    /* Of the average: 2^fraction_bits is the weight of the past + 1 (3: 7/8, 4: 15/16, 5: 31/32).
-     */
+    /* Of the average. The past has the weight 1 - 2^-fraction_bits (3: 7/8, 4: 15/16). */
     uint32_t fraction_bits;
     uint32_t freshness;    /* its maximum: at most half of the ways */
     uint32_t address_bits; /* of a code address, for the size; 0: see below */

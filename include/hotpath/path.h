@@ -47,7 +47,7 @@ enum hp_direction {
 };
 
 enum hp_overflow {
-    HP_OVERFLOW_SPILL,       /* the stack goes on in memory */
+    HP_OVERFLOW_SPILL,       /* the stack continues in memory */
     HP_OVERFLOW_DROP_OLDEST, /* the path of the outermost frame is forgotten */
 };
 
@@ -184,8 +184,7 @@ HP_MUST_CHECK enum hp_err hp_detector_new(const struct hp_ppcr *ppcr,
                                           struct hp_detector **detector);
 void hp_detector_free(struct hp_detector *detector);
 
-/* As in struct hp_profiler_ops. A detector is given either batches or steps, or branches, not both.
- */
+/* As in struct hp_profiler_ops. A detector is given batches or steps, or else branches. */
 void hp_detector_batch(struct hp_detector *detector, const struct hp_batch *batch);
 void hp_detector_steps(struct hp_detector *detector, const struct hp_steps *steps);
 void hp_detector_event(struct hp_detector *detector, const struct hp_event *event);
@@ -304,8 +303,7 @@ HP_MUST_CHECK enum hp_err hp_path_overlap(const struct hp_path_count *table, siz
                                           const struct hp_path_count *complete, size_t n_complete,
                                           enum hp_weight weight, double *percent);
 
-/* Percent of the whole in the `n` heaviest paths: what the best possible table of n entries covers.
- */
+/* Percent of the whole in the `n` heaviest paths: the best that a table of n entries can cover. */
 HP_MUST_CHECK enum hp_err hp_path_coverage(const struct hp_path_count *complete, size_t n_complete,
                                            enum hp_weight weight, size_t n, double *percent);
 

@@ -33,9 +33,8 @@ enum hp_unit_kind {
 };
 const char *hp_unit_name(enum hp_unit_kind unit);
 
-#define HP_UOPS_MAX                                                                                \
-    6 /* of an instruction: two loads, one that computes, one that updates addresses, two stores   \
-       */
+/* Of an instruction: two loads, a computation, an update of addresses, two stores. */
+#define HP_UOPS_MAX 6
 
 struct hp_uop {
     uint8_t unit;     /* enum hp_unit_kind */
@@ -115,8 +114,7 @@ struct hp_code *hp_program_code(const struct hp_program *program);
 /* The text of an instruction, always terminated ("(bad)" when unknown). */
 void hp_program_text(struct hp_program *program, uint32_t insn, char *text, size_t size);
 /* The same as if the instruction were at another address: targets in the text move with it. With
- * its offset in the module as the address, the text does not depend on where the module was loaded.
- */
+ * its offset in the module as the address, the text is independent of where that was loaded. */
 void hp_program_text_at(struct hp_program *program, uint32_t insn, uint64_t address, char *text,
                         size_t size);
 
@@ -235,8 +233,7 @@ struct hp_pipe_stats {
         trapped;   /* instructions; aborted: the last two */
     uint64_t uops; /* issued */
     uint64_t traps, forwards;
-    uint64_t
-        queue_stalls; /* cycles in which retirement stopped because the branch queue was full */
+    uint64_t queue_stalls; /* cycles in which the full branch queue stopped retirement */
 };
 const struct hp_pipe_stats *hp_pipe_stats(const struct hp_pipe *pipe);
 

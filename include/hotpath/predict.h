@@ -267,7 +267,7 @@ struct hp_path_predictor_config {
 };
 
 enum hp_news {
-    HP_NEWS_NOTHING, /* the path goes on */
+    HP_NEWS_NOTHING, /* the path continues */
     HP_NEWS_STARTED, /* the branch ended a path; another starts at its target */
     HP_NEWS_HOT,     /* the same, and a path is now predicted hot: see hp_path_predictor_path() */
 };

@@ -151,8 +151,7 @@ struct hp_pcall_count {
     uint32_t item;
     uint32_t thread;
     uint64_t count;
-    uint64_t
-        inclusive; /* instructions spent in these calls, callees included, recursion counted once */
+    uint64_t inclusive; /* instructions in these calls, callees included, recursion once */
 };
 
 /*
@@ -310,7 +309,7 @@ struct hp_pmodel_loop {
 /* A hot spot as its detector found it (hotspot.h), and its later execution. */
 struct hp_photspot {
     const char *detector; /* hp_hotspot_config_format() */
-    uint32_t run;         /* 0; in a merged profile, of which run it is */
+    uint32_t run;         /* 0; in a merged profile, the number of its run */
     uint32_t number;      /* 0, 1, ... of this detector */
     int32_t pid;
     uint64_t at_branches; /* retired by the run when it was detected */

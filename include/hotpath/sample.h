@@ -63,8 +63,7 @@ struct hp_insn_tally {
 
 /* Adds one. The caller leaves out those that are not HP_TIMING_MEASURED. */
 void hp_insn_tally_add(struct hp_insn_tally *tally, const struct hp_timing *timing);
-/* Adds another tally: of another thread, or of another instruction of a line, a loop, a function.
- */
+/* Adds another tally: of another thread, or another instruction of a line, loop or function. */
 void hp_insn_tally_merge(struct hp_insn_tally *tally, const struct hp_insn_tally *other);
 
 /* --- The sampler ------------------------------------------------------------------------------ */

@@ -37,10 +37,9 @@ extern "C" {
 
 /* Kinds of event words: argument and payload. A 64-bit payload is two words, low half first. */
 enum hp_word_kind {
-    HP_WORD_PAD,  /* padding at the end of a chunk. no payload */
-    HP_WORD_END,  /* the thread ended. arg: enum hp_end_reason */
-    HP_WORD_LOST, /* words are missing here. arg: enum hp_lost_reason; 64-bit: how many, 0 unknown
-                   */
+    HP_WORD_PAD,     /* padding at the end of a chunk. no payload */
+    HP_WORD_END,     /* the thread ended. arg: enum hp_end_reason */
+    HP_WORD_LOST,    /* words are missing. arg: enum hp_lost_reason; 64-bit: how many, 0 unknown */
     HP_WORD_HANDLER, /* a signal handler is installed. arg: signal; 64-bit: its address */
     HP_WORD_SIGNAL, /* a signal is delivered here: the code before it ran to its end, or HP_WORD_CUT
                        said how far it got. arg: its number, 0 unknown */
@@ -76,8 +75,7 @@ enum hp_lost_reason {
     HP_LOST_RECORD,    /* the record in the trace is damaged or missing */
     HP_LOST_ADDRESSES, /* addresses can no longer be matched with instructions: from here on the
                           thread's batches have none */
-    HP_LOST_ABORTED, /* the kernel aborted a restartable sequence: how much of it was run is unknown
-                      */
+    HP_LOST_ABORTED,   /* the kernel aborted a restartable sequence: how far it ran is unknown */
     HP_LOST_REASON_COUNT_
 };
 

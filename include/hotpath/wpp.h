@@ -72,8 +72,7 @@ struct hp_wpp_module {
 };
 
 struct hp_wpp_path {
-    uint64_t
-        offset; /* of its first instruction in the module; its address when there is no module */
+    uint64_t offset;   /* of its first instruction in the module; without one, its address */
     uint64_t outcomes; /* the last branch is bit 0 */
     uint64_t targets;  /* as in struct hp_path */
     uint32_t module;   /* index; HP_NO_ID: none */

@@ -20,8 +20,7 @@ bool hp_machine_check(struct hp_machine *machine, struct hp_machine_fault *fault
 bool hp_fault_at(struct hp_machine_fault *fault, const char *section, const char *key,
                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Checks shared by predictors. A history longer than the index of its table would be cut silently.
- */
+/* Checks shared by predictors. A history longer than its table's index would be cut silently. */
 bool hp_check_history(const char *section, uint64_t history, uint64_t entries,
                       struct hp_machine_fault *fault);
 bool hp_check_tage(const char *section, const struct hp_tage_config *tage,

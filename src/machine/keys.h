@@ -13,8 +13,7 @@
 
 enum hp_section_kind {
     HP_SECTION_REQUIRED,
-    HP_SECTION_OPTIONAL, /* if absent, the machine lacks this part: its struct begins with `present`
-                          */
+    HP_SECTION_OPTIONAL, /* if absent, the machine lacks the part: its struct has `present` first */
     HP_SECTION_DEFAULTS, /* if absent, every key has its default */
 };
 

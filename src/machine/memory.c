@@ -83,8 +83,7 @@ static void charge_access(struct hp_memory *memory, struct hp_level *level)
 static void put(struct hp_memory *memory, unsigned depth, uint64_t address, uint64_t size,
                 bool demand);
 
-/* Brings a missing line into a level, once the levels below have it. `depth`: of the level below.
- */
+/* Brings a missing line into a level, once those below have it. `depth`: of the level below. */
 static void install(struct hp_memory *memory, struct hp_level *level, unsigned depth, uint64_t line,
                     bool dirty)
 {

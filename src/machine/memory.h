@@ -46,8 +46,7 @@ struct hp_memory {
     bool fetch_page2_missed;              /* ... in the second level, too */
     uint8_t fetch_level;                  /* enum hp_source_level: where it found the line */
     uint64_t data_write_misses;           /* of operands that are only written */
-    uint64_t
-        cycle; /* the owner's cycle number: accesses in one cycle are charged together (power) */
+    uint64_t cycle; /* set by the owner: accesses in one cycle share their cost (power) */
     struct hp_events *events;
 };
 

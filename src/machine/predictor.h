@@ -41,8 +41,7 @@ HP_PREDICTORS(EACH)
 #undef EACH
 extern const struct hp_predictor_kind *const hp_predictor_kinds[HP_N_PREDICTORS];
 
-/* The predictor of a machine; and any predictor, with the machine's settings for it. HP_ERR_NOMEM.
- */
+/* The predictor of a machine; any predictor, with the machine's settings for it. HP_ERR_NOMEM. */
 enum hp_err hp_predictor_new(const struct hp_branch_config *config,
                              struct hp_predictor **predictor);
 enum hp_err hp_predictor_make(const struct hp_branch_config *config, uint64_t id,

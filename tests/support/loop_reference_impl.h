@@ -116,8 +116,7 @@ struct walk {
     struct walk_thread *threads;
     size_t n_threads;
     bool *returned_to; /* by block */
-    uint32_t
-        *homes; /* by block that was returned to: the function of the activation, the first time */
+    uint32_t *homes;   /* by block returned to: the activation's function, the first time */
 };
 
 /* Counts of a loop in a thread. */

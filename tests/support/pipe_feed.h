@@ -83,9 +83,8 @@ struct pipe_setup {
     const struct pipe_feed *warm; /* run with the functional model first; NULL: nothing */
     int queue;
     bool no_wrong_path;
-    bool blocks; /* the fast pipe reports the events of each block */
-    uint64_t
-        cut; /* not 0: batches are fed to the fast pipe in pieces, cut at random by this seed */
+    bool blocks;  /* the fast pipe reports the events of each block */
+    uint64_t cut; /* not 0: seed; batches are fed to the fast pipe in random pieces */
 };
 
 /* Feeds all, on a program and a core of its own, and drains. */

@@ -98,8 +98,7 @@ struct pipe_static {
     bool crosses; /* ends in the next line */
 };
 
-/* Registers are numbered consecutively: general ones, then vector registers. Those read come first.
- */
+/* Register numbers: general ones, then vector registers. Those read come first. */
 #define PIPE_REGS 18
 #define PIPE_MANY UINT8_MAX /* n_reads: too many; hp_uop has them */
 struct pipe_suop {
@@ -173,8 +172,7 @@ struct pipe_held {
     uint64_t *until; /* the cycle in which each becomes free */
 };
 
-/* A store of the right path in the reorder buffer. Until its address is known its range is empty.
- */
+/* A right-path store in the reorder buffer. Until its address is known its range is empty. */
 struct pipe_store {
     uint64_t first, last;
     uint32_t loads;   /* position in the load queue: loads from there on are younger */

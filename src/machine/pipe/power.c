@@ -111,8 +111,7 @@ static void settle_cache(struct pipe_power *w, struct power_cache *cache)
     cache->n = cache->n_uses = 0;
 }
 
-/* The lines of a cycle are shared by all instructions fetched in it, and the one still being read.
- */
+/* The lines of a cycle are shared by the instructions fetched in it, and the one being read. */
 static void settle_fetch(struct pipe_power *w)
 {
     if (w->reads) {

@@ -63,8 +63,7 @@ struct pipe_power {
 enum hp_err hp_pipe_power_new(struct hp_pipe *p);
 void hp_pipe_power_free(struct hp_pipe *p);
 
-/* Fetch is at the next instruction; it reads a line for it; it has fetched it, at position p->tail.
- */
+/* Fetch is at the next instruction; reads a line for it; has fetched it, at position p->tail. */
 void hp_pipe_power_begin(struct hp_pipe *p);
 void hp_pipe_power_read(struct hp_pipe *p);
 void hp_pipe_power_fetched(struct hp_pipe *p);
