@@ -33,8 +33,9 @@ enum hp_unit_kind {
 };
 const char *hp_unit_name(enum hp_unit_kind unit);
 
-/* Of an instruction: two loads, a computation, an update of addresses, two stores. */
-#define HP_UOPS_MAX 6
+#define HP_UOPS_MAX                                                                                \
+    6 /* of an instruction: two loads, one that computes, one that updates addresses, two stores   \
+       */
 
 struct hp_uop {
     uint8_t unit;     /* enum hp_unit_kind */
