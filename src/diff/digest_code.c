@@ -3,7 +3,6 @@
 #include "diff/digest.h"
 
 #include "base/base.h"
-#include "report/items.h"
 #include "report/tables.h"
 #include "text/number.h"
 

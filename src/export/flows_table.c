@@ -3,7 +3,6 @@
 #include "base/base.h"
 #include "export/flows.h"
 #include "hotpath/path.h"
-#include "report/items.h"
 #include "report/tables.h"
 #include "text/number.h"
 

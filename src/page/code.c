@@ -6,7 +6,6 @@
 #include "base/base.h"
 #include "page/model.h"
 #include "report/hotspots/hotspots.h"
-#include "report/items.h"
 
 #define TOP_PATHS 200 /* whose code comes first */
 

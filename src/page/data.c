@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "base/base.h"
 #include "page/model.h"
-#include "report/cells.h"
 #include "report/fields.h"
 #include "report/print.h"
+#include "report/text.h"
 
 #include <math.h>
 

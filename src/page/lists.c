@@ -4,7 +4,6 @@
 #include "page/model.h"
 #include "report/fields.h"
 #include "report/hotspots/hotspots.h"
-#include "report/items.h"
 #include "report/print.h"
 
 /* What a field is replaced by; NULL: it is left out. */

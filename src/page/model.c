@@ -2,7 +2,6 @@
 #include "page/model.h"
 
 #include "base/base.h"
-#include "report/items.h"
 #include "text/number.h"
 
 /* --- Memory, texts and limits ----------------------------------------------------------------- */
@@ -69,7 +68,7 @@ enum hp_err hp_page_take(struct hp_page *page, const struct hp_view *view, size_
     if (view->prepare)
         HP_TRY(view->prepare(&page->tables));
     HP_TRY(hp_rows_init(rows, &page->tables, view, false));
-    hp_rows_keep(rows, &page->tables, view, top);
+    hp_rows_keep(rows, top);
     hp_page_limit(page, rows->n_left_out, what);
     return HP_OK;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* The tables of the data, by column. */
 #include "page/model.h"
-#include "report/cells.h"
 #include "report/paths/lines.h"
+#include "report/text.h"
 #include "text/number.h"
 
 /* --- Writing ---------------------------------------------------------------------------------- */

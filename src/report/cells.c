@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "report/cells.h"
+#include "report/text.h"
 
 #include "base/base.h"
-#include "text/number.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -130,11 +129,6 @@ const char *hp_density_glyph(double density)
     return glyphs[density >= 1 ? 7 : (int)(density * 8)];
 }
 
-void hp_put_amount(double value, struct hp_strbuf *cell)
-{
-    hp_strbuf_add(cell, HP_AMOUNT(value));
-}
-
 void hp_put_cycles(double cycles, struct hp_strbuf *cell)
 {
     hp_strbuf_fixed(cell, cycles, cycles < 99.95 ? 1 : 0);
@@ -151,7 +145,7 @@ void hp_put_interval(struct hp_estimate e, struct hp_strbuf *cell)
 
 void hp_put_estimate(struct hp_estimate estimate, struct hp_strbuf *cell)
 {
-    hp_put_amount(estimate.value, cell);
+    hp_strbuf_add(cell, HP_AMOUNT(estimate.value));
     hp_put_interval(estimate, cell);
 }
 

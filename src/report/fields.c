@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "report/fields.h"
 
-#include "report/items.h"
 #include "text/number.h"
 
 /* --- Columns ---------------------------------------------------------------------------------- */

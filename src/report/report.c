@@ -34,9 +34,11 @@ bool hp_print_is_counted(const struct hp_tables *tables)
 
 bool hp_print_is_there(const struct hp_tables *tables, const struct hp_view *view)
 {
-    if (view->has_items)
-        return hp_profile_n_rows(tables->profile, view->item) > 0;
-    return view->is_there ? view->is_there(tables->profile) : hp_print_is_counted(tables);
+    const struct hp_profile *p = tables->profile;
+    if (!view->there[0])
+        return view->is_there ? view->is_there(p) : hp_print_is_counted(tables);
+    return hp_profile_n_rows(p, view->there[0]) ||
+           (view->there[1] && hp_profile_n_rows(p, view->there[1]));
 }
 
 const struct hp_view *hp_print_default(const struct hp_tables *tables)
@@ -54,7 +56,7 @@ enum hp_err hp_report(const struct hp_profile *profile, const struct hp_report_o
         return hp_fail(HP_ERR_INVALID, "cycles are not summed by %d", (int)options->by);
     if ((unsigned)options->format > HP_REPORT_CSV)
         return hp_fail(HP_ERR_INVALID, "no report format %d", (int)options->format);
-    struct hp_tables tables;
+    struct hp_tables tables HP_CLEANUP(hp_tables_fini) = {0};
     HP_TRY(hp_tables_init(&tables, profile));
     tables.costs = options->partition;
     tables.by = options->by;
@@ -62,6 +64,5 @@ enum hp_err hp_report(const struct hp_profile *profile, const struct hp_report_o
     enum hp_err err = options->format == HP_REPORT_TEXT ? hp_print_text(&tables, options, out)
                                                         : hp_print_script(&tables, options, out);
     funlockfile(out);
-    hp_tables_fini(&tables);
     return err;
 }

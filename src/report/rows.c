@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "base/base.h"
-#include "report/items.h"
 #include "report/tables.h"
 #include "text/number.h"
 
@@ -59,14 +58,14 @@ static size_t join_parts(struct hp_row *parts, size_t n)
 /* Sums the counters by item, and by thread. Items without any are dropped, except threads: one that
  * executed nothing is worth knowing. */
 static enum hp_err sum_counters(struct hp_rows *rows, const struct hp_tables *tables,
-                                const struct hp_view *view, bool per_thread)
+                                const struct hp_view *view)
 {
     const struct hp_row_field *columns[HP_ROW_VALUES + 1] = {0};
     size_t n = view->values[0] ? hp_profile_n_rows(tables->profile, view->counter) : 0;
     for (size_t k = 0; k < HP_ROW_VALUES && view->values[k]; k++)
         columns[k] = hp_row_column(view->counter, view->values[k]);
     HP_TRY(hp_rows_of_items(rows, hp_profile_n_rows(tables->profile, view->item)));
-    if (per_thread) {
+    if (rows->per_thread) {
         rows->parts = calloc(n + 1, sizeof *rows->parts);
         if (!rows->parts)
             return hp_fail_nomem();
@@ -76,7 +75,7 @@ static enum hp_err sum_counters(struct hp_rows *rows, const struct hp_tables *ta
         if (row.item == HP_PROFILE_NONE)
             continue;
         add_values(&rows->rows[row.item], &row);
-        if (per_thread)
+        if (rows->per_thread)
             rows->parts[rows->n_parts++] = row;
     }
     rows->n_parts = join_parts(rows->parts, rows->n_parts);
@@ -100,7 +99,6 @@ const struct hp_row *hp_rows_parts(const struct hp_rows *rows, uint32_t item, si
 struct order {
     const struct hp_profile *profile;
     const struct hp_view *view;
-    const uint32_t *lists; /* by item: its list; NULL: all are one */
 };
 
 /* A total order: equal weights as the view says, else by place in the normal profile. */
@@ -108,74 +106,47 @@ static int compare_rows(const void *a, const void *b, void *context)
 {
     const struct hp_row *x = a, *y = b;
     const struct order *by = context;
-    int order = by->lists ? HP_COMPARE(by->lists[x->item], by->lists[y->item]) : 0;
-    order = order ?: HP_COMPARE(y->v[0], x->v[0]);
+    int order = HP_COMPARE(x->list, y->list) ?: HP_COMPARE(y->v[0], x->v[0]);
     if (order == 0 && by->view->compare)
         order = by->view->compare(by->profile, x->item, y->item);
     return order ?: HP_COMPARE(x->item, y->item);
 }
 
-bool hp_rows_same_list(const struct hp_tables *tables, const struct hp_view *view, uint32_t a,
-                       uint32_t b)
+/* Of rows that are in the order of their items. */
+static void sort_rows(struct hp_rows *rows, const struct hp_tables *tables,
+                      const struct hp_view *view)
 {
-    return !view->same_list || view->same_list(tables, a, b);
-}
-
-static enum hp_err sort_rows(struct hp_rows *rows, const struct hp_tables *tables,
-                             const struct hp_view *view)
-{
-    size_t n = view->same_list ? hp_profile_n_rows(tables->profile, view->item) : 0;
-    uint32_t *lists HP_CLEANUP(hp_free) = calloc(n + 1, sizeof *lists);
-    if (!lists)
-        return hp_fail_nomem();
-    for (uint32_t i = 1; i < n; i++)
-        lists[i] = lists[i - 1] + !view->same_list(tables, i - 1, i);
-    struct order order = {tables->profile, view, n ? lists : NULL};
+    struct hp_row *all = rows->rows;
+    for (size_t i = 1; view->same_list && i < rows->n; i++)
+        all[i].list = all[i - 1].list + !view->same_list(tables, all[i - 1].item, all[i].item);
     if (rows->n > 1)
-        qsort_r(rows->rows, rows->n, sizeof *rows->rows, compare_rows, &order);
-    return HP_OK;
+        qsort_r(all, rows->n, sizeof *all, compare_rows, &(struct order){tables->profile, view});
 }
 
-size_t hp_rows_of_list(const struct hp_rows *rows, const struct hp_tables *tables,
-                       const struct hp_view *view, size_t first)
+void hp_rows_keep(struct hp_rows *rows, size_t top)
 {
-    size_t n = 1;
-    while (first + n < rows->n &&
-           hp_rows_same_list(tables, view, rows->rows[first].item, rows->rows[first + n].item))
-        n++;
-    return n;
-}
-
-void hp_rows_keep(struct hp_rows *rows, const struct hp_tables *tables, const struct hp_view *view,
-                  size_t top)
-{
-    size_t kept = 0, all = rows->n;
-    for (size_t i = 0, n; i < all; i += n) {
-        n = hp_rows_of_list(rows, tables, view, i);
-        size_t keep = top && top < n ? top : n;
-        memmove(&rows->rows[kept], &rows->rows[i], keep * sizeof *rows->rows);
-        kept += keep;
+    size_t kept = 0, rank = 0;
+    for (size_t i = 0; i < rows->n; i++) {
+        rank = i && rows->rows[i].list == rows->rows[i - 1].list ? rank + 1 : 0;
+        if (top == 0 || rank < top)
+            rows->rows[kept++] = rows->rows[i];
     }
-    rows->n_left_out = all - kept;
+    rows->n_left_out = rows->n - kept;
     rows->n = kept;
 }
 
 enum hp_err hp_rows_init(struct hp_rows *rows, struct hp_tables *tables, const struct hp_view *view,
                          bool per_thread)
 {
-    *rows = (struct hp_rows){0};
+    *rows = (struct hp_rows){.per_thread = per_thread && view->by_thread};
     if (!view->fields)
         return hp_fail(HP_ERR_INVALID, "view %s is no table", view->name);
-    enum hp_err err = HP_OK;
     if (view->values[0] || !view->make)
-        err = sum_counters(rows, tables, view, per_thread && view->by_thread);
-    if (err == HP_OK && view->make)
-        err = view->make(rows, tables, per_thread);
-    if (err == HP_OK)
-        err = sort_rows(rows, tables, view);
-    if (err != HP_OK)
-        hp_rows_fini(rows);
-    return err;
+        HP_TRY(sum_counters(rows, tables, view));
+    if (view->make)
+        HP_TRY(view->make(rows, tables));
+    sort_rows(rows, tables, view);
+    return HP_OK;
 }
 
 enum hp_err hp_rows_of_items(struct hp_rows *rows, size_t n)

@@ -30,20 +30,21 @@ static void print_fields(struct printer *p, const struct hp_bound_fields *fields
 
 /* With `per_thread`, the last member is the same by thread. */
 static void print_object(struct printer *p, const struct hp_bound_fields *fields,
-                         const struct hp_row *row, bool per_thread, const struct hp_row *parts,
-                         size_t n_parts)
+                         const struct hp_rows *rows, const struct hp_row *row)
 {
+    size_t n;
+    const struct hp_row *parts = hp_rows_parts(rows, row->item, &n);
     hp_json_begin_object(&p->json);
     print_fields(p, fields, row, false);
-    if (per_thread)
+    if (rows->per_thread)
         hp_json_put_array(&p->json, "threads");
-    for (size_t i = 0; i < n_parts; i++) {
+    for (size_t i = 0; i < n; i++) {
         hp_json_begin_object(&p->json);
         hp_json_put_uint(&p->json, "thread", parts[i].thread);
         print_fields(p, fields, &parts[i], true);
         hp_json_end_object(&p->json);
     }
-    if (per_thread)
+    if (rows->per_thread)
         hp_json_end_array(&p->json);
     hp_json_end_object(&p->json);
 }
@@ -195,40 +196,41 @@ static void print_summary(const struct printer *p)
     fputs("\r\n", p->out);
 }
 
+static void print_lines(struct printer *p, const struct hp_bound_fields *fields,
+                        const struct hp_rows *rows)
+{
+    for (size_t i = 0; i < fields->n; i++)
+        fprintf(p->out, "%s%s", i ? "," : "", fields->fields[i].field->name);
+    fputs_unlocked(rows->per_thread ? ",thread\r\n" : "\r\n", p->out);
+    for (size_t i = 0; i < rows->n; i++) {
+        size_t n;
+        const struct hp_row *parts = hp_rows_parts(rows, rows->rows[i].item, &n);
+        print_line(p, fields, &rows->rows[i], rows->per_thread);
+        for (size_t k = 0; k < n; k++)
+            print_line(p, fields, &parts[k], true);
+    }
+}
+
 /* --- Both ------------------------------------------------------------------------------------- */
 
 static enum hp_err print_table(struct printer *p, const struct hp_view *view)
 {
     struct hp_rows rows HP_CLEANUP(hp_rows_fini) = {0};
     struct hp_bound_fields fields;
-    bool json = p->options->format == HP_REPORT_JSON;
-    bool per_thread = p->options->per_thread && view->by_thread;
     if (view->prepare)
         HP_TRY(view->prepare(p->tables));
-    HP_TRY(hp_rows_init(&rows, p->tables, view, per_thread));
-    hp_rows_keep(&rows, p->tables, view, hp_print_limit(p->options, view));
+    HP_TRY(hp_rows_init(&rows, p->tables, view, p->options->per_thread));
+    hp_rows_keep(&rows, hp_print_limit(p->options, view));
     hp_fields_bind(&fields, view, p->tables);
-    if (json) {
+    if (p->options->format == HP_REPORT_JSON) {
         hp_json_view_key(&p->json, view);
         hp_json_begin_array(&p->json);
-    }
-    for (size_t i = 0; !json && i < fields.n; i++)
-        fprintf(p->out, "%s%s", i ? "," : "", fields.fields[i].field->name);
-    if (!json)
-        fputs_unlocked(per_thread ? ",thread\r\n" : "\r\n", p->out);
-    for (size_t i = 0; i < rows.n; i++) {
-        size_t n;
-        const struct hp_row *parts = hp_rows_parts(&rows, rows.rows[i].item, &n);
-        if (json) {
-            print_object(p, &fields, &rows.rows[i], per_thread, parts, n);
-            continue;
-        }
-        print_line(p, &fields, &rows.rows[i], per_thread);
-        for (size_t k = 0; k < n; k++)
-            print_line(p, &fields, &parts[k], per_thread);
-    }
-    if (json)
+        for (size_t i = 0; i < rows.n; i++)
+            print_object(p, &fields, &rows, &rows.rows[i]);
         hp_json_end_array(&p->json);
+    } else {
+        print_lines(p, &fields, &rows);
+    }
     return p->buffer.failed ? hp_fail_nomem() : HP_OK;
 }
 

@@ -11,7 +11,6 @@
 #include "hotpath/profile.h"
 #include "report/cycles/cycles.h"
 #include "report/loops/loops.h"
-#include "report/loops/partition.h"
 #include "report/report.h"
 #include "report/view.h"
 #include "text/strbuf.h"
@@ -90,6 +89,17 @@ uint32_t hp_tables_function_at(const struct hp_tables *tables, struct hp_place p
 /* The kind of a path. */
 const struct hp_path_kind *hp_tables_kind(const struct hp_tables *tables, uint32_t path);
 
+/* Of an array whose elements begin with the index of what they belong to, and are sorted by it: the
+ * elements that belong to `owner`, `*n` of them; NULL when there are none. */
+const void *hp_items_of(const void *items, size_t n_items, size_t size, uint32_t owner, size_t *n);
+/* The same of a profile's rows. */
+const void *hp_items(const struct hp_profile *profile, enum hp_row_kind kind, uint32_t owner,
+                     size_t *n);
+
+/* The line that the byte `offset` of a block comes from; NULL: it is not known. */
+const struct hp_pline *hp_line_at(const struct hp_profile *profile, uint32_t block,
+                                  uint32_t offset);
+
 /* Orders places by module, then offset; nowhere is last. */
 int hp_place_compare(struct hp_place a, struct hp_place b);
 
@@ -107,6 +117,7 @@ static inline const char *hp_text(const char *text)
 struct hp_row {
     uint32_t item;
     uint32_t thread; /* index; HP_PROFILE_NONE: all threads together */
+    uint32_t list;   /* that it is in: see hp_view.same_list */
     uint64_t v[HP_ROW_VALUES];
 };
 
@@ -114,13 +125,14 @@ struct hp_rows {
     /* by weight, descending, then by address; paths by kind before that, and so on */
     struct hp_row *rows;
     size_t n;
-    size_t n_left_out;    /* by hp_rows_keep() */
+    size_t n_left_out; /* by hp_rows_keep() */
+    bool per_thread;
     struct hp_row *parts; /* with `per_thread`: each item's values by thread, in order of both */
     size_t n_parts;
 };
 
-/* Makes the rows of one view that is a table. Items that were never executed have none. On failure
- * there is nothing to release. */
+/* Makes the rows of one view that is a table. Items that were never executed have none. What was
+ * made stays on failure. */
 enum hp_err hp_rows_init(struct hp_rows *rows, struct hp_tables *tables, const struct hp_view *view,
                          bool per_thread);
 void hp_rows_fini(struct hp_rows *rows);
@@ -129,16 +141,7 @@ void hp_rows_fini(struct hp_rows *rows);
 enum hp_err hp_rows_of_items(struct hp_rows *rows, size_t n);
 
 /* Keeps the first `top` rows of each list; 0: all. */
-void hp_rows_keep(struct hp_rows *rows, const struct hp_tables *tables, const struct hp_view *view,
-                  size_t top);
-
-/* Whether two items belong to one list, as paths of a kind do. */
-bool hp_rows_same_list(const struct hp_tables *tables, const struct hp_view *view, uint32_t a,
-                       uint32_t b);
-
-/* How many rows from `first` on are in one list. */
-size_t hp_rows_of_list(const struct hp_rows *rows, const struct hp_tables *tables,
-                       const struct hp_view *view, size_t first);
+void hp_rows_keep(struct hp_rows *rows, size_t top);
 
 /* The parts of an item: the first of `*n`; NULL and 0 when there are none. */
 const struct hp_row *hp_rows_parts(const struct hp_rows *rows, uint32_t item, size_t *n);

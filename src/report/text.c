@@ -148,7 +148,6 @@ struct table {
     struct line {
         const struct hp_row *row, *below;
     } * lines;
-    enum hp_err (*print_below)(const struct hp_text *text, const struct hp_row *row);
 };
 
 static void table_fini(struct table *table)
@@ -249,7 +248,7 @@ static enum hp_err print_below(void *context, size_t i)
 {
     const struct table *table = context;
     const struct hp_row *below = table->lines[i].below;
-    return below ? table->print_below(table->text, below) : HP_OK;
+    return below ? table->view->below(table->text, below) : HP_OK;
 }
 
 /* Lists rows and parts; returns how many. */
@@ -268,11 +267,9 @@ static size_t list_rows(struct table *table, const struct hp_rows *rows)
 }
 
 enum hp_err hp_print_rows(const struct hp_text *text, const struct hp_view *view,
-                          const struct hp_column *columns, const struct hp_rows *rows,
-                          enum hp_err (*below)(const struct hp_text *text,
-                                               const struct hp_row *row))
+                          const struct hp_column *columns, const struct hp_rows *rows)
 {
-    struct table table HP_CLEANUP(table_fini) = {.text = text, .view = view, .print_below = below};
+    struct table table HP_CLEANUP(table_fini) = {.text = text, .view = view};
     table.lines = calloc(rows->n + rows->n_parts + 1, sizeof *table.lines);
     if (!table.lines)
         return hp_fail_nomem();
@@ -283,28 +280,30 @@ enum hp_err hp_print_rows(const struct hp_text *text, const struct hp_view *view
                                                      .width = text->options->width,
                                                      .n = list_rows(&table, rows),
                                                      .fill = fill_row,
-                                                     .below = below ? print_below : NULL,
+                                                     .below = view->below ? print_below : NULL,
                                                      .context = &table});
 }
 
 enum hp_err hp_print_list(const struct hp_text *text, const struct hp_view *view,
                           struct hp_rows *rows, size_t limit)
 {
-    hp_rows_keep(rows, text->tables, view, limit);
-    HP_TRY(hp_print_rows(text, view, NULL, rows, NULL));
+    hp_rows_keep(rows, limit);
+    HP_TRY(hp_print_rows(text, view, NULL, rows));
     hp_print_more(text->out, rows->n_left_out);
     return HP_OK;
 }
 
-enum hp_err hp_print_lists(const struct hp_text *text, const struct hp_view *view,
-                           struct hp_rows *rows, size_t limit,
+enum hp_err hp_print_lists(const struct hp_text *text, struct hp_rows *rows, size_t limit,
                            enum hp_err (*print)(const struct hp_text *text, struct hp_rows *list))
 {
-    hp_rows_keep(rows, text->tables, view, limit);
     for (size_t i = 0, n; i < rows->n; i += n) {
         struct hp_rows list = *rows;
         list.rows += i;
-        list.n = n = hp_rows_of_list(rows, text->tables, view, i);
+        for (n = 1; i + n < rows->n && list.rows[n].list == list.rows->list;)
+            n++;
+        list.n = n;
+        hp_rows_keep(&list, limit);
+        rows->n_left_out += list.n_left_out;
         if (i > 0)
             putc('\n', text->out);
         HP_TRY(print(text, &list));
@@ -321,11 +320,11 @@ static enum hp_err print_view(struct hp_text *p, const struct hp_view *view, boo
     p->printed = true;
     if (titled)
         fprintf(p->out, "%s%s%s\n", hp_text_bold(color), view->title, hp_text_plain(color));
-    HP_TRY(hp_rows_init(&rows, p->tables, view, p->options->per_thread && view->by_thread));
+    HP_TRY(hp_rows_init(&rows, p->tables, view, p->options->per_thread));
     size_t limit = hp_print_limit(p->options, view);
     if (rows.n > 0)
         return view->print ? view->print(p, &rows, limit) : hp_print_list(p, view, &rows, limit);
-    bool known = view->has_items || view->is_there || hp_print_is_counted(p->tables);
+    bool known = view->there[0] || view->is_there || hp_print_is_counted(p->tables);
     fprintf(p->out, "  (%s)\n", known ? view->empty : "not counted: --profile exact asks for it");
     return HP_OK;
 }

@@ -29,9 +29,10 @@ struct hp_view {
     const char *empty;         /* said in text when there is no row */
     enum hp_line_detail lines; /* that its text needs */
     bool overview;             /* part of the default view */
-    bool has_items;            /* it is there when the profile has rows of the kind `item` */
-    /* Else, whether a profile has it; NULL: when code was counted. */
-    bool (*is_there)(const struct hp_profile *profile);
+    /* It is there when the profile has rows of one of these kinds (0: of none), */
+    enum hp_row_kind there[2];
+    bool (*is_there)(
+        const struct hp_profile *profile); /* or as this says; NULL: code was counted */
 
     /*
      * Rows. Each is about a row of the profile, of the kind `item`; or what `make` makes. Their
@@ -46,7 +47,7 @@ struct hp_view {
     bool by_thread; /* items have values by thread; those without any values are left out */
     /* Makes the rows, in any order; with `values` after these were summed. What was made stays in
      * `rows` on failure. */
-    enum hp_err (*make)(struct hp_rows *rows, struct hp_tables *tables, bool per_thread);
+    enum hp_err (*make)(struct hp_rows *rows, struct hp_tables *tables);
     /* Makes in `tables` what only this view needs. May be NULL. */
     enum hp_err (*prepare)(struct hp_tables *tables);
     /* The order of items with equal weights, by index where it is 0. NULL: by index, which is by
@@ -66,6 +67,8 @@ struct hp_view {
     /* Instead, or around it: prints the rows, which are in order, at least one, and all of them.
      * At most `limit` rows (0: all) of each list are wanted. */
     enum hp_err (*print)(const struct hp_text *text, struct hp_rows *rows, size_t limit);
+    /* Prints what stands below a row, and its parts by thread. May be NULL. */
+    enum hp_err (*below)(const struct hp_text *text, const struct hp_row *row);
     size_t top; /* rows of text when nothing is said; 0: HP_REPORT_TEXT_TOP */
 };
 

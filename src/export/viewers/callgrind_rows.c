@@ -9,7 +9,6 @@
 #include "base/base.h"
 #include "export/viewers/views.h"
 #include "hotpath/cycles.h"
-#include "report/items.h"
 #include "symbols/module_code.h"
 #include "text/number.h"
 

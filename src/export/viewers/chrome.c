@@ -10,7 +10,6 @@
 #include "base/strings.h"
 #include "export/export.h"
 #include "report/hotspots/hotspots.h"
-#include "report/items.h"
 #include "text/json.h"
 #include "text/number.h"
 

@@ -3,7 +3,6 @@
 #include "base/base.h"
 #include "base/strings.h"
 #include "export/viewers/views.h"
-#include "report/items.h"
 #include "text/number.h"
 
 /* Clean names by function, the unknown one last. */

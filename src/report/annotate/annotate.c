@@ -29,7 +29,7 @@ static enum hp_err weigh(const struct hp_annotator *a, struct hp_hot_function *f
     }
     if (a->by == HP_ANNOTATE_INSTRUCTIONS)
         return HP_OK;
-    HP_TRY(hp_view_instructions.make(&rows, a->tables, false));
+    HP_TRY(hp_view_instructions.make(&rows, a->tables));
     for (size_t i = 0; i < rows.n; i++) {
         uint32_t function = p->insns[rows.rows[i].item].function;
         hp_add_up(&functions[hp_slot(function, p->n_functions)].weight, rows.rows[i].v[0]);

@@ -2,7 +2,6 @@
 #include "report/annotate/annotate.h"
 
 #include "base/base.h"
-#include "report/items.h"
 #include "text/number.h"
 
 #define MOST_INSTRUCTIONS (2u << 20) /* disassembled in all: no program executes more */

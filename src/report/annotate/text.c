@@ -122,7 +122,7 @@ static double fill_code(void *context, size_t i, struct hp_strbuf *cells)
         put_events(a, &n.facts, &cells[4]);
     }
     if (hp_insn_paired(&n.facts, HP_INSN_WASTED, &wasted)) {
-        hp_put_amount(wasted.value, &cells[5]);
+        hp_strbuf_add(&cells[5], HP_AMOUNT(wasted.value));
         if (wasted.value > 0)
             hp_put_interval(wasted, &cells[5]);
     }

@@ -12,9 +12,8 @@
 #define DEPTH_SHOWN 30   /* deeper ones are not indented further, but numbered */
 
 /* v[0], which is that of the context alone, gets what those called from it have, too. */
-static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables, bool per_thread)
+static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables)
 {
-    (void)per_thread;
     for (size_t i = rows->n; i-- > 0;) { /* children before their parents */
         uint32_t parent = tables->profile->contexts[i].parent;
         if (parent != HP_PROFILE_NONE)
@@ -97,10 +96,10 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
         for (limit = 1; limit < rows->n && hp_number_share(rows->rows[limit].v[0],
                                                            tables->summary.instructions) >= LEAST;)
             limit++;
-    hp_rows_keep(rows, tables, &hp_view_contexts, limit);
+    hp_rows_keep(rows, limit);
     HP_TRY(plant(tables->profile, rows, depths));
     with.context = depths;
-    HP_TRY(hp_print_rows(&with, &hp_view_contexts, NULL, rows, NULL));
+    HP_TRY(hp_print_rows(&with, &hp_view_contexts, NULL, rows));
     hp_print_more(text->out, rows->n_left_out);
     return HP_OK;
 }
@@ -113,7 +112,7 @@ const struct hp_view hp_view_contexts = {
     .order = "`inclusive`, then `id`; text: as a tree",
     .empty = "no calling context is known: --profile exact records them",
     .lines = HP_LINES_NONE,
-    .has_items = true,
+    .there = {HP_ROW_CONTEXT},
     .item = HP_ROW_CONTEXT,
     .counter = HP_ROW_CONTEXT_COUNT,
     .values = {"self", "self", "calls"},

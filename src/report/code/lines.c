@@ -14,7 +14,6 @@
 #include "base/base.h"
 #include "base/map64.h"
 #include "report/fields.h"
-#include "report/items.h"
 #include "report/text.h"
 
 /* One range, executed `count` times (by one thread, or by all together). */
@@ -251,7 +250,7 @@ static enum hp_err make_rows(struct work *work, bool total, struct hp_row **rows
     return HP_OK;
 }
 
-static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables, bool per_thread)
+static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables)
 {
     const struct hp_profile *p = tables->profile;
     struct work work HP_CLEANUP(work_fini) = {.tables = tables};
@@ -263,7 +262,7 @@ static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables, bool per
     for (uint32_t i = 0; i < p->n_blocks; i++)
         HP_TRY(add_spans(&work, i, HP_PROFILE_NONE, tables->block_counts[i]));
     HP_TRY(make_rows(&work, true, &rows->rows, &rows->n));
-    for (size_t i = 0; per_thread && i < p->n_block_counts; i++)
+    for (size_t i = 0; rows->per_thread && i < p->n_block_counts; i++)
         HP_TRY(add_spans(&work, p->block_counts[i].item, p->block_counts[i].thread,
                          p->block_counts[i].count));
     return make_rows(&work, false, &rows->parts, &rows->n_parts);

@@ -68,9 +68,8 @@ static void add_cycles(struct hp_cpi_item *item, const struct hp_pinsn_cycles *c
 }
 
 /* The run comes first, whatever the rest is by. */
-static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables, bool per_thread)
+static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables)
 {
-    (void)per_thread;
     const struct hp_profile *p = tables->profile;
     const struct hp_insns *insns = &tables->insns;
     uint32_t *groups HP_CLEANUP(hp_free) = calloc(p->n_insns + 1, sizeof *groups);
@@ -242,7 +241,7 @@ static double fill_cause(void *context, size_t i, struct hp_strbuf *cells)
     hp_strbuf_percent(&cells[0], share);
     if (stack->item->retired)
         hp_strbuf_fixed(&cells[1], cycles / (double)stack->item->retired, 3);
-    hp_put_amount(cycles, &cells[2]);
+    hp_strbuf_add(&cells[2], HP_AMOUNT(cycles));
     hp_strbuf_add(&cells[3], hp_cause_name(cause));
     hp_strbuf_add(&cells[4], hp_cause_meaning(cause));
     return share;
@@ -271,7 +270,7 @@ static double fill(const struct hp_text *in, const struct hp_row *row, struct hp
     size_t n = hp_causes_order(item->parts, causes);
     double heat = hp_number_share(item->all, tables->insns.parts);
     hp_strbuf_percent(&cells[0], heat);
-    hp_put_amount((double)item->all / HP_CYCLE_PARTS, &cells[1]);
+    hp_strbuf_add(&cells[1], HP_AMOUNT((double)item->all / HP_CYCLE_PARTS));
     hp_strbuf_human(&cells[2], item->retired);
     if (item->retired)
         hp_strbuf_fixed(&cells[3], hp_cpi_of(item->all, item->retired), 2);
@@ -302,14 +301,9 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
         return HP_OK;
     putc('\n', text->out);
     HP_TRY(hp_print_rows(text, &hp_view_cpi, columns,
-                         &(struct hp_rows){.rows = rows->rows + 1, .n = shown}, NULL));
+                         &(struct hp_rows){.rows = rows->rows + 1, .n = shown}));
     hp_print_more(text->out, n - shown);
     return HP_OK;
-}
-
-static bool is_there(const struct hp_profile *profile)
-{
-    return profile->n_insn_cycles > 0 || profile->n_windows > 0;
 }
 
 const struct hp_view hp_view_cpi = {
@@ -319,7 +313,7 @@ const struct hp_view hp_view_cpi = {
     .each = "the run; with `--by` also function, loop, line or instruction",
     .order = "cycles, then address",
     .empty = "no cycles were attributed: --profile cycles --machine NAME",
-    .is_there = is_there,
+    .there = {HP_ROW_INSN_CYCLES, HP_ROW_WINDOW},
     .make = make,
     .fields = fields,
     .fill = fill,

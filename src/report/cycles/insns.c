@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/base.h"
-#include "report/cells.h"
-#include "report/items.h"
 #include "report/tables.h"
+#include "report/text.h"
 #include "text/number.h"
 
 #include <math.h>

@@ -2,7 +2,6 @@
 /* Instructions on a machine in cycles: the view. */
 #include "base/base.h"
 #include "report/fields.h"
-#include "report/items.h"
 #include "report/text.h"
 
 #define INDENT 10 /* of a sentence below its row */
@@ -16,9 +15,8 @@ static void add_row(struct hp_row *row, uint64_t weight, uint64_t count)
 }
 
 /* v[0] is the weight, v[1] executions or samples. */
-static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables, bool per_thread)
+static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables)
 {
-    (void)per_thread;
     const struct hp_profile *p = tables->profile;
     const struct hp_insns *insns = &tables->insns;
     HP_TRY(hp_rows_of_items(rows, p->n_insns));
@@ -335,15 +333,7 @@ static enum hp_err print_below(const struct hp_text *in, const struct hp_row *ro
 static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
 {
     HP_TRY(hp_print_cycles_head(text->tables, text->options, text->out));
-    hp_rows_keep(rows, text->tables, &hp_view_instructions, limit);
-    HP_TRY(hp_print_rows(text, &hp_view_instructions, NULL, rows, print_below));
-    hp_print_more(text->out, rows->n_left_out);
-    return HP_OK;
-}
-
-static bool is_there(const struct hp_profile *profile)
-{
-    return profile->n_insn_tallies > 0 || profile->n_insn_cycles > 0;
+    return hp_print_list(text, &hp_view_instructions, rows, limit);
 }
 
 const struct hp_view hp_view_instructions = {
@@ -354,12 +344,13 @@ const struct hp_view hp_view_instructions = {
     .order = "cycles, then address",
     .empty = "no machine in cycles ran it: --profile cycles,instructions --machine NAME",
     .overview = true,
-    .is_there = is_there,
+    .there = {HP_ROW_INSN_TALLY, HP_ROW_INSN_CYCLES},
     .item = HP_ROW_INSN,
     .make = make,
     .fields = fields,
     .columns = columns,
     .fill = fill,
     .print = print,
+    .below = print_below,
     .top = HP_REPORT_PATHS_TOP,
 };

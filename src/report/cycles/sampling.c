@@ -115,9 +115,8 @@ static enum hp_err add_attributions(struct hp_tables *tables, struct weights *w)
     return HP_OK;
 }
 
-static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables, bool per_thread)
+static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables)
 {
-    (void)per_thread;
     struct weights w HP_CLEANUP(weights_fini) = {0};
     free(tables->ways);
     tables->ways = calloc(2 * MOST_WAYS, sizeof *tables->ways);
@@ -241,12 +240,7 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
     if (tables->insns.exact)
         fputs("error: of the time, how much is said to be at another place than it was, by\n",
               text->out);
-    return hp_print_rows(text, &hp_view_sampling, NULL, rows, NULL);
-}
-
-static bool is_there(const struct hp_profile *profile)
-{
-    return profile->n_samplers > 0 || profile->n_attributions > 0;
+    return hp_print_rows(text, &hp_view_sampling, NULL, rows);
 }
 
 const struct hp_view hp_view_sampling = {
@@ -257,7 +251,7 @@ const struct hp_view hp_view_sampling = {
     .order = "name",
     .empty = "nothing was sampled: --profile instructions --machine NAME",
     .lines = HP_LINES_NONE,
-    .is_there = is_there,
+    .there = {HP_ROW_SAMPLER, HP_ROW_ATTRIBUTION},
     .make = make,
     .fields = fields,
     .columns = columns,

@@ -2,7 +2,6 @@
 #include "report/hotspots/hotspots.h"
 
 #include "base/base.h"
-#include "report/items.h"
 #include "text/number.h"
 
 #include <math.h>

@@ -3,7 +3,6 @@
 
 #include "base/base.h"
 #include "report/fields.h"
-#include "report/items.h"
 #include "report/text.h"
 
 #define FUNCTIONS_SHOWN 5
@@ -231,25 +230,22 @@ static enum hp_err print_timeline(const struct hp_text *in, uint32_t first, size
 static enum hp_err print_group(const struct hp_text *in, struct hp_rows *rows)
 {
     struct hp_hotspot_sum sum;
-    uint32_t one = rows->rows[0].item, first = one;
-    while (first > 0 && hp_rows_same_list(in->tables, &hp_view_hotspots, first - 1, one))
-        first--;
-    size_t all = one - first + 1;
-    while (first + all < in->tables->profile->n_hotspots &&
-           hp_rows_same_list(in->tables, &hp_view_hotspots, first, first + (uint32_t)all))
-        all++;
+    uint32_t first = rows->rows[0].item;
+    size_t all = rows->n + rows->n_left_out;
+    for (size_t i = 1; i < all; i++)
+        first = rows->rows[i].item < first ? rows->rows[i].item : first;
     HP_TRY(hp_tables_count_blocks(in->tables));
     HP_TRY(hp_hotspot_sum(in->tables, first, all, &sum));
     HP_TRY(print_name(in, first, all, &sum));
     HP_TRY(print_sum(in, &sum));
-    HP_TRY(hp_print_rows(in, &hp_view_hotspots, NULL, rows, NULL));
-    hp_print_more(in->out, all - rows->n);
+    HP_TRY(hp_print_rows(in, &hp_view_hotspots, NULL, rows));
+    hp_print_more(in->out, rows->n_left_out);
     return print_timeline(in, first, all, rows);
 }
 
 static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
 {
-    return hp_print_lists(text, &hp_view_hotspots, rows, limit, print_group);
+    return hp_print_lists(text, rows, limit, print_group);
 }
 
 /* --- The view --------------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
  * or of one nested in it.
  */
 #include "base/base.h"
-#include "report/items.h"
 #include "report/loops/loops.h"
 #include "report/tables.h"
 #include "text/number.h"

@@ -2,9 +2,8 @@
 #include "report/loops/loops.h"
 
 #include "base/base.h"
-#include "report/cells.h"
-#include "report/items.h"
 #include "report/tables.h"
+#include "report/text.h"
 #include "text/number.h"
 
 /* --- Totals ----------------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@
 struct hp_field_row;
 struct hp_tables;
 struct hp_row;
+struct hp_rows;
 
 struct hp_loop_info {
     struct hp_ploop_count total; /* all threads; item and thread mean nothing */
@@ -65,5 +66,21 @@ const struct hp_ploop_count *hp_loop_counts(const struct hp_tables *tables,
 /* "demo.c:11-20" with `name` behind the function's; without source "work+0x1c", or without `name`
  * "+0x1c"; of a function without a name the address. */
 void hp_put_loop(const struct hp_tables *tables, uint32_t loop, bool name, struct hp_strbuf *cell);
+
+/* What one loop would gain in hardware: see partition.c. */
+struct hp_partition_estimate {
+    double software;      /* T_sw(loop) */
+    double hardware;      /* T_hw(loop) */
+    double communication; /* executions x (T_init + T_sync) */
+    double gain;          /* may be negative */
+    double speedup;
+};
+
+/* Of the partition's rows, which are in order, the loops that are chosen together: the one that
+ * gains most, the next that is not nested with it, ... as long as there is something to gain, at
+ * most as many as the costs say. With `by_iterations` as somebody would choose who knows no more:
+ * those with the most iterations. Their indices; free() them. */
+enum hp_err hp_partition_choose(const struct hp_tables *tables, const struct hp_rows *rows,
+                                bool by_iterations, uint32_t **chosen, size_t *n);
 
 #endif

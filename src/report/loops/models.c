@@ -59,12 +59,12 @@ static enum hp_err print_model(const struct hp_text *text, struct hp_rows *rows)
     hp_strbuf_clean(&name, hp_text(text->tables->profile->model_loops[rows->rows[0].item].model));
     hp_strbuf_add(&name, ":");
     HP_TRY(hp_print_line(&name, text->options, text->out));
-    return hp_print_rows(text, &hp_view_loop_models, NULL, rows, NULL);
+    return hp_print_rows(text, &hp_view_loop_models, NULL, rows);
 }
 
 static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
 {
-    HP_TRY(hp_print_lists(text, &hp_view_loop_models, rows, limit, print_model));
+    HP_TRY(hp_print_lists(text, rows, limit, print_model));
     hp_print_more(text->out, rows->n_left_out);
     return HP_OK;
 }
@@ -82,7 +82,7 @@ const struct hp_view hp_view_loop_models = {
     .each = "loop that a model of hardware reports",
     .order = "model, then `iterations`, then address",
     .empty = "no model of a loop profiler ran: --loop-model asks for one",
-    .has_items = true,
+    .there = {HP_ROW_MODEL_LOOP},
     .item = HP_ROW_MODEL_LOOP,
     .counter = HP_ROW_MODEL_LOOP,
     .values = {"iterations"},

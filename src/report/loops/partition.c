@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "report/loops/partition.h"
-
+/*
+ * Hardware/software partitioning: what a program would gain if a loop ran in hardware (Nair,
+ * Lysecky, section 2):
+ *
+ *     T_hw/sw = T_sw - T_sw(loop) + T_hw(loop) + executions x (T_init + T_sync)
+ *
+ * Times are in instructions. T_sw(loop) are the loop's own ones, nested loops included, callees
+ * not: they stay in software. So loops that are not nested in each other have none in common, and
+ * what they gain adds up.
+ */
 #include "base/base.h"
 #include "report/fields.h"
 #include "report/text.h"
@@ -39,9 +47,8 @@ static struct hp_partition_estimate estimate_loop(const struct hp_tables *tables
     return e;
 }
 
-static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables, bool per_thread)
+static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables)
 {
-    (void)per_thread;
     size_t n = tables->profile->n_loops;
     HP_TRY(hp_rows_of_items(rows, n));
     free(tables->partition);
@@ -236,7 +243,7 @@ const struct hp_view hp_view_partition = {
     .each = "loop that was executed",
     .order = "`speedup`, then address",
     .empty = "no loop was recorded: --profile loops asks for them",
-    .has_items = true,
+    .there = {HP_ROW_LOOP},
     .item = HP_ROW_LOOP,
     .make = make,
     .compare = hp_loop_compare,

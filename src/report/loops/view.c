@@ -286,11 +286,11 @@ static enum hp_err print_head(const struct hp_text *text)
 static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
 {
     struct hp_tables *tables = text->tables;
-    hp_rows_keep(rows, tables, &hp_view_loops, limit);
+    hp_rows_keep(rows, limit);
     qsort_r(rows->rows, rows->n, sizeof *rows->rows, compare_positions, tables->loops.info);
     HP_TRY(print_head(text));
     print_legend(tables, rows, text->out);
-    HP_TRY(hp_print_rows(text, &hp_view_loops, NULL, rows, NULL));
+    HP_TRY(hp_print_rows(text, &hp_view_loops, NULL, rows));
     hp_print_more(text->out, rows->n_left_out);
     return HP_OK;
 }
@@ -310,7 +310,7 @@ const struct hp_view hp_view_loops = {
     .order = "`inclusive`, then address; text: by function, nested loops below those they are in",
     .empty = "no loop was recorded: --profile loops asks for them",
     .overview = true,
-    .has_items = true,
+    .there = {HP_ROW_LOOP},
     .item = HP_ROW_LOOP,
     .counter = HP_ROW_LOOP_COUNT,
     .values = {"inclusive", "self", "executions", "iterations"},

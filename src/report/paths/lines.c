@@ -2,8 +2,7 @@
 #include "report/paths/lines.h"
 
 #include "base/base.h"
-#include "report/cells.h"
-#include "report/items.h"
+#include "report/text.h"
 
 /* Of a block's line ranges, and of the lines in them: more are not looked at. A profile may be made
  * to have millions in every step. */

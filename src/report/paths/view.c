@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/base.h"
 #include "report/fields.h"
-#include "report/items.h"
 #include "report/paths/lines.h"
 #include "report/text.h"
 
@@ -323,7 +322,7 @@ static enum hp_err print_kind(const struct hp_text *text, struct hp_rows *rows)
         named[EVENTS].title = hp_metric_name(p->kind->metric);
         named[EVENTS].field = "events";
     }
-    HP_TRY(hp_print_rows(text, &hp_view_paths, named, rows, print_lines));
+    HP_TRY(hp_print_rows(text, &hp_view_paths, named, rows));
     hp_print_more(text->out, p->kind->distinct - rows->n);
     return p->buffer.failed ? hp_fail_nomem() : HP_OK;
 }
@@ -334,12 +333,11 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
     struct hp_text with = *text;
     with.context = &p;
     for (size_t i = 0; i < rows->n; i++) { /* how much it and those above it come to */
-        bool same = i > 0 && hp_rows_same_list(text->tables, &hp_view_paths, rows->rows[i - 1].item,
-                                               rows->rows[i].item);
+        bool same = i > 0 && rows->rows[i - 1].list == rows->rows[i].list;
         uint64_t before = same ? rows->rows[i - 1].v[SO_FAR] : 0;
         rows->rows[i].v[SO_FAR] = hp_saturating_add(before, rows->rows[i].v[0]);
     }
-    return hp_print_lists(&with, &hp_view_paths, rows, limit, print_kind);
+    return hp_print_lists(&with, rows, limit, print_kind);
 }
 
 /* --- The view --------------------------------------------------------------------------------- */
@@ -364,7 +362,7 @@ const struct hp_view hp_view_paths = {
     .order = "kind, then `instructions` (`events` for a metric of the machine), then `start`",
     .empty = "no path was recorded: --profile paths asks for them",
     .overview = true,
-    .has_items = true,
+    .there = {HP_ROW_PATH},
     .item = HP_ROW_PATH,
     .counter = HP_ROW_PATH_COUNT,
     .values = {"instructions", "count", "instructions", "events"},
@@ -373,5 +371,6 @@ const struct hp_view hp_view_paths = {
     .same_list = same_kind,
     .fields = fields,
     .print = print,
+    .below = print_lines,
     .top = HP_REPORT_PATHS_TOP,
 };

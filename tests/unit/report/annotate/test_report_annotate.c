@@ -9,7 +9,7 @@
 // clang-format on
 
 #include "report/annotate/annotate.h"
-#include "report/cells.h"
+#include "report/text.h"
 #include "symbols/module_code.h"
 #include "symbols/symbols.h"
 #include "text/utf8.h"
@@ -92,7 +92,7 @@ static void samples_have_intervals(void **state)
     struct hp_strbuf wasted = {0};
     char expected[4096];
     struct hp_estimate slots = hp_estimate_wasted(60, 1, 2, 4, 80, 20, 1);
-    hp_put_amount(slots.value, &wasted);
+    hp_strbuf_add(&wasted, HP_AMOUNT(slots.value));
     hp_put_interval(slots, &wasted);
     snprintf(expected, sizeof expected,
              "profileme,pairs: 10 samples; cycles are from fetch to retire ready, and overlap\n"

@@ -50,8 +50,8 @@ static void expect_wasted(const struct hp_profile *profile, struct hp_report_opt
     const struct hp_estimate load = hp_estimate_wasted(48, 2, 8, 4, 80, 20, 1);
     const struct hp_estimate division = hp_estimate_wasted(60, 1, 2, 4, 80, 20, 1);
     struct hp_strbuf high[2] = {0};
-    hp_put_amount(load.high, &high[division_first]);
-    hp_put_amount(division.high, &high[!division_first]);
+    hp_strbuf_add(&high[division_first], HP_AMOUNT(load.high));
+    hp_strbuf_add(&high[!division_first], HP_AMOUNT(division.high));
     const char *at = format;
     struct hp_strbuf expected = {0};
     for (int i = 0; *at; i++) {

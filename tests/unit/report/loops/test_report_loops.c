@@ -9,7 +9,6 @@
 // clang-format on
 
 #include "report/hotspots/hotspots.h"
-#include "report/loops/partition.h"
 #include "report/tables.h"
 #include "report/text.h"
 #include "text/utf8.h"
