@@ -90,9 +90,9 @@ static enum hp_err order_copies(struct work *work, struct hp_profile *profile)
     return work->room ? HP_OK : hp_fail_nomem();
 }
 
-enum hp_err hp_profile_normalize(struct hp_profile *profile)
+/* Of a profile that is sound. */
+static enum hp_err normalize(struct hp_profile *profile)
 {
-    HP_TRY(hp_profile_check(profile));
     if (hp_profile_check_form(profile) == HP_OK)
         return HP_OK;
     struct work work HP_CLEANUP(work_fini) = {0};
@@ -107,6 +107,12 @@ enum hp_err hp_profile_normalize(struct hp_profile *profile)
         }
     hp_loop_trips_keep(profile);
     return HP_OK;
+}
+
+enum hp_err hp_profile_normalize(struct hp_profile *profile)
+{
+    HP_TRY(hp_profile_check(profile));
+    return normalize(profile);
 }
 
 /* --- Merging ---------------------------------------------------------------------------------- */
@@ -153,7 +159,7 @@ static enum hp_err append_all(struct hp_profile *p, const struct hp_profile *oth
     /* A hot spot is of one run. */
     for (size_t i = base[HP_ROW_HOTSPOT]; i < p->n_hotspots; i++)
         p->hotspots[i].run = add_runs(p->hotspots[i].run, p->run.runs);
-    return hp_profile_normalize(p);
+    return normalize(p);
 }
 
 static void merge_run(struct hp_run *run, const struct hp_run *other)

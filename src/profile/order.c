@@ -35,20 +35,28 @@ static struct plan make_plan(enum hp_row_kind kind)
 
 /* --- Comparing -------------------------------------------------------------------------------- */
 
-static int compare_field(const struct hp_row_field *field, const void *a, const void *b)
+static inline int compare_field(const struct hp_row_field *field, const void *a, const void *b)
 {
-    if (hp_row_is_text(field))
-        return hp_compare_text(hp_row_text(field, a), hp_row_text(field, b));
-    uint64_t x = hp_row_number(field, a), y = hp_row_number(field, b);
-    if (field->type == HP_ROW_I32 || field->type == HP_ROW_I64)
-        return HP_COMPARE((int64_t)x, (int64_t)y);
-    return HP_COMPARE(x, y);
+    const void *x = (const char *)a + field->offset, *y = (const char *)b + field->offset;
+    switch (field->type) {
+    case HP_ROW_U8: return HP_COMPARE(*(const uint8_t *)x, *(const uint8_t *)y);
+    case HP_ROW_U32:
+    case HP_ROW_INDEX:
+    case HP_ROW_LINK: return HP_COMPARE(*(const uint32_t *)x, *(const uint32_t *)y);
+    case HP_ROW_I32: return HP_COMPARE(*(const int32_t *)x, *(const int32_t *)y);
+    case HP_ROW_I64: return HP_COMPARE(*(const int64_t *)x, *(const int64_t *)y);
+    case HP_ROW_TEXT:
+    case HP_ROW_STRING: return hp_compare_text(*(const char *const *)x, *(const char *const *)y);
+    default: return HP_COMPARE(*(const uint64_t *)x, *(const uint64_t *)y);
+    }
 }
 
 static int compare_keys(const struct plan *plan, const void *a, const void *b)
 {
-    int order = plan->identity ? plan->identity(a, b) : 0;
-    for (size_t i = 0; !order && !plan->identity && i < plan->n_key; i++)
+    if (plan->identity)
+        return plan->identity(a, b);
+    int order = 0;
+    for (size_t i = 0; !order && i < plan->n_key; i++)
         order = compare_field(plan->fields[i], a, b);
     return order;
 }
@@ -73,15 +81,6 @@ static int compare_rows(const void *a, const void *b, void *context)
     return order;
 }
 
-static bool keys_grow(const struct plan *plan, const char *items, size_t n)
-{
-    size_t size = plan->format->size;
-    for (size_t i = 1; i < n; i++)
-        if (compare_keys(plan, items + (i - 1) * size, items + i * size) >= 0)
-            return false;
-    return true;
-}
-
 /* --- Rows that say nothing -------------------------------------------------------------------- */
 
 static bool is_zero(const struct hp_row_format *format, const char *row)
@@ -90,14 +89,6 @@ static bool is_zero(const struct hp_row_format *format, const char *row)
         if (!format->fields[i].key && hp_row_number(&format->fields[i], row) != 0)
             return false;
     return true;
-}
-
-static bool has_zero(const struct hp_row_format *format, const char *items, size_t n)
-{
-    for (size_t i = 0; format->drop_zero && i < n; i++)
-        if (is_zero(format, items + i * format->size))
-            return true;
-    return false;
 }
 
 static size_t drop_zeros(const struct hp_row_format *format, char *items, size_t n)
@@ -112,11 +103,12 @@ static size_t drop_zeros(const struct hp_row_format *format, char *items, size_t
 bool hp_rows_in_order(const struct hp_profile *p, enum hp_row_kind kind)
 {
     struct plan plan = make_plan(kind);
-    size_t n = hp_profile_n_rows(p, kind);
-    if (n == 0 || plan.n_key == 0)
-        return true;
-    const char *items = hp_profile_row(p, kind, 0);
-    return keys_grow(&plan, items, n) && !has_zero(plan.format, items, n);
+    const char *row = hp_profile_row(p, kind, 0);
+    for (size_t i = 0; plan.n_key && i < hp_profile_n_rows(p, kind); i++, row += plan.format->size)
+        if ((i && compare_keys(&plan, row - plan.format->size, row) >= 0) ||
+            (plan.format->drop_zero && is_zero(plan.format, row)))
+            return false;
+    return true;
 }
 
 static void renumber_row(const struct plan *plan, void *row, uint32_t *const *maps)
@@ -234,7 +226,7 @@ static enum hp_err join(const struct plan *plan, char *joint, const char *rows, 
 }
 
 /* Joins neighbours among `n` sorted rows, `stride` bytes apart, to `items`, which may be the same.
- * `map`: the new index of each, in their present order; or NULL. */
+ * `map`: the new index by the old one, which is behind each row; or NULL. */
 static enum hp_err collect(const struct plan *plan, const char *rows, size_t n, size_t stride,
                            char *items, size_t *kept, uint32_t *map)
 {
@@ -244,7 +236,7 @@ static enum hp_err collect(const struct plan *plan, const char *rows, size_t n, 
              end < n && compare_keys(plan, rows + at * stride, rows + end * stride) == 0; end++)
             ;
         for (size_t i = at; map && i < end; i++)
-            map[i] = (uint32_t)*kept;
+            map[*(const uint32_t *)(rows + i * stride + plan->format->size)] = (uint32_t)*kept;
         HP_TRY(join(plan, items + (*kept)++ * plan->format->size, rows + at * stride, end - at,
                     stride));
     }
@@ -253,27 +245,36 @@ static enum hp_err collect(const struct plan *plan, const char *rows, size_t n, 
 
 /* --- Rows that others refer to ---------------------------------------------------------------- */
 
-/* Rows are sorted with their old index behind them. */
+/* The first row from `at` that is not in order; `n`: all are. */
+static size_t end_of_order(struct plan *plan, const char *items, size_t at, size_t n)
+{
+    size_t size = plan->format->size;
+    while (++at < n && compare_rows(items + (at - 1) * size, items + at * size, plan) <= 0)
+        ;
+    return at < n ? at : n;
+}
+
+/* Rows are sorted with their old index behind them. Those of two profiles, one behind the other,
+ * are mostly in order themselves: then they are sorted while they are copied. */
 static enum hp_err order_tagged(struct plan *plan, char *items, size_t *n, uint32_t *map)
 {
     size_t count = *n, size = plan->format->size;
     size_t stride = (size + sizeof(uint32_t) + 7) & ~(size_t)7;
-    char *tagged HP_CLEANUP(hp_free) = malloc(count * stride);
-    uint32_t *joined HP_CLEANUP(hp_free) = malloc(count * sizeof *joined);
-    if (!tagged || !joined)
+    size_t middle = end_of_order(plan, items, 0, count);
+    bool two = end_of_order(plan, items, middle, count) == count;
+    char *tagged HP_CLEANUP(hp_free) = malloc((count + 1) * stride);
+    if (!tagged)
         return hp_fail_nomem();
-    for (uint32_t i = 0; i < count; i++) {
-        memcpy(tagged + i * stride, items + i * size, size);
-        memcpy(tagged + i * stride + size, &i, sizeof i);
+    for (size_t k = 0, i = 0, j = middle; k < count; k++) {
+        bool second = i == middle || (two && j < count &&
+                                      compare_rows(items + i * size, items + j * size, plan) > 0);
+        uint32_t old = (uint32_t)(second ? j++ : i++);
+        memcpy(tagged + k * stride, items + old * size, size);
+        memcpy(tagged + k * stride + size, &old, sizeof old);
     }
-    qsort_r(tagged, count, stride, compare_rows, plan);
-    HP_TRY(collect(plan, tagged, count, stride, items, n, joined));
-    for (size_t i = 0; i < count; i++) {
-        uint32_t old;
-        memcpy(&old, tagged + i * stride + size, sizeof old);
-        map[old] = joined[i];
-    }
-    return HP_OK;
+    if (!two)
+        qsort_r(tagged, count, stride, compare_rows, plan);
+    return collect(plan, tagged, count, stride, items, n, map);
 }
 
 enum hp_err hp_map_new(size_t n, uint32_t **map)
@@ -286,17 +287,12 @@ enum hp_err hp_map_new(size_t n, uint32_t **map)
     return HP_OK;
 }
 
-static enum hp_err order_with_map(struct plan *plan, char *items, size_t *n, uint32_t **map)
-{
-    HP_TRY(hp_map_new(*n, map));
-    return *n == 0 || keys_grow(plan, items, *n) ? HP_OK : order_tagged(plan, items, n, *map);
-}
-
 enum hp_err hp_rows_order(struct hp_profile *p, enum hp_row_kind kind, uint32_t **map)
 {
     struct plan plan = make_plan(kind);
     struct hp_row_array rows = hp_profile_rows(p, kind);
-    return order_with_map(&plan, rows.items, rows.n, map);
+    HP_TRY(hp_map_new(*rows.n, map));
+    return hp_rows_in_order(p, kind) ? HP_OK : order_tagged(&plan, rows.items, rows.n, *map);
 }
 
 void hp_rows_renumber(struct hp_profile *p, enum hp_row_kind kind, enum hp_row_kind to,
@@ -362,10 +358,10 @@ void hp_leaves_order(struct hp_profile *p, enum hp_row_kind kind, size_t *room)
 {
     struct plan plan = make_plan(kind);
     struct hp_row_array rows = hp_profile_rows(p, kind);
+    if (hp_rows_in_order(p, kind))
+        return;
     if (plan.format->drop_zero)
         *rows.n = drop_zeros(plan.format, rows.items, *rows.n);
-    if (*rows.n == 0 || keys_grow(&plan, rows.items, *rows.n))
-        return;
     sort_leaves(&plan, rows.items, *rows.n, hp_profile_n_rows(p, plan.format->fields[0].to), room);
     (void)collect(&plan, rows.items, *rows.n, plan.format->size, rows.items, rows.n, NULL);
 }
@@ -384,7 +380,8 @@ static enum hp_err join_modules(struct hp_pmodule *modules, size_t *n, uint32_t 
     struct plan plan = make_plan(HP_ROW_MODULE);
     plan.identity = hp_module_identity;
     plan.n_key = 0; /* the fields of the key say which one is kept */
-    return order_with_map(&plan, (char *)modules, n, map);
+    HP_TRY(hp_map_new(*n, map));
+    return order_tagged(&plan, (char *)modules, n, *map);
 }
 
 /* Two steps, one map: joined by what they are, then sorted by path. */
