@@ -76,60 +76,26 @@ enum hp_err hp_profile_add_row(struct hp_profile *profile, enum hp_row_kind kind
 }
 
 /* A function for each kind, so that the compiler checks the type. */
-#define ADD(name, type, kind)                                                                      \
-    enum hp_err hp_profile_add_##name(struct hp_profile *profile, type **item)                     \
+#define ADD(kind, name, type)                                                                      \
+    enum hp_err hp_profile_add_##name(struct hp_profile *profile, struct type **item)              \
     {                                                                                              \
         void *row = NULL;                                                                          \
-        enum hp_err err = hp_profile_add_row(profile, kind, &row);                                 \
+        enum hp_err err = hp_profile_add_row(profile, HP_ROW_##kind, &row);                        \
         *item = row;                                                                               \
         return err;                                                                                \
     }
-ADD(module, struct hp_pmodule, HP_ROW_MODULE)
-ADD(thread, struct hp_pthread, HP_ROW_THREAD)
-ADD(function, struct hp_pfunction, HP_ROW_FUNCTION)
-ADD(block, struct hp_pblock, HP_ROW_BLOCK)
-ADD(edge, struct hp_pedge, HP_ROW_EDGE)
-ADD(call, struct hp_pcall, HP_ROW_CALL)
-ADD(line, struct hp_pline, HP_ROW_LINE)
-ADD(block_count, struct hp_pcount, HP_ROW_BLOCK_COUNT)
-ADD(edge_count, struct hp_pcount, HP_ROW_EDGE_COUNT)
-ADD(function_count, struct hp_pfunction_count, HP_ROW_FUNCTION_COUNT)
-ADD(call_count, struct hp_pcall_count, HP_ROW_CALL_COUNT)
-ADD(context, struct hp_pcontext, HP_ROW_CONTEXT)
-ADD(context_count, struct hp_pcontext_count, HP_ROW_CONTEXT_COUNT)
-ADD(table_path, struct hp_ptable_path, HP_ROW_TABLE_PATH)
-ADD(path, struct hp_ppath, HP_ROW_PATH)
-ADD(path_step, struct hp_pstep, HP_ROW_PATH_STEP)
-ADD(path_count, struct hp_ppath_count, HP_ROW_PATH_COUNT)
-ADD(prediction, struct hp_pprediction, HP_ROW_PREDICTION)
-ADD(loop, struct hp_ploop, HP_ROW_LOOP)
-ADD(loop_count, struct hp_ploop_count, HP_ROW_LOOP_COUNT)
-ADD(loop_trips, struct hp_ploop_trips, HP_ROW_LOOP_TRIPS)
-ADD(loop_block, struct hp_ploop_block, HP_ROW_LOOP_BLOCK)
-ADD(model_loop, struct hp_pmodel_loop, HP_ROW_MODEL_LOOP)
-ADD(hotspot, struct hp_photspot, HP_ROW_HOTSPOT)
-ADD(hotspot_branch, struct hp_photspot_branch, HP_ROW_HOTSPOT_BRANCH)
-ADD(hotspot_block, struct hp_photspot_block, HP_ROW_HOTSPOT_BLOCK)
-ADD(hotspot_slice, struct hp_photspot_slice, HP_ROW_HOTSPOT_SLICE)
-ADD(insn, struct hp_pinsn, HP_ROW_INSN)
-ADD(insn_tally, struct hp_pinsn_tally, HP_ROW_INSN_TALLY)
-ADD(insn_cycles, struct hp_pinsn_cycles, HP_ROW_INSN_CYCLES)
-ADD(attribution, struct hp_pattribution, HP_ROW_ATTRIBUTION)
-ADD(wait, struct hp_pwait, HP_ROW_WAIT)
-ADD(sampler, struct hp_psampler, HP_ROW_SAMPLER)
-ADD(window, struct hp_pwindow, HP_ROW_WINDOW)
-ADD(note, struct hp_pnote, HP_ROW_NOTE)
+HP_ROW_LIST(ADD)
 
 enum hp_err hp_profile_add_stat(struct hp_profile *profile, const char *part, const char *name,
                                 enum hp_stat_unit unit, uint64_t value)
 {
-    void *row;
+    struct hp_pstat *stat;
     const char *own_part = hp_profile_string(profile, part);
     const char *own_name = hp_profile_string(profile, name);
     if (!own_part || !own_name)
         return HP_ERR_NOMEM;
-    HP_TRY(hp_profile_add_row(profile, HP_ROW_STAT, &row));
-    *(struct hp_pstat *)row = (struct hp_pstat){
+    HP_TRY(hp_profile_add_model_stat(profile, &stat));
+    *stat = (struct hp_pstat){
         .part = own_part, .name = own_name, .value = value, .unit = (uint8_t)unit};
     return HP_OK;
 }
@@ -137,18 +103,18 @@ enum hp_err hp_profile_add_stat(struct hp_profile *profile, const char *part, co
 static enum hp_err join_note(struct hp_profile *profile, uint64_t count, const char *kind,
                              const char *text)
 {
-    void *row;
+    struct hp_pnote *note;
     if (!kind || !text)
         return HP_ERR_NOMEM;
     for (size_t i = 0; i < profile->n_notes; i++) {
-        struct hp_pnote *note = &profile->notes[i];
+        note = &profile->notes[i];
         if (note->kind == kind && note->text == text) {
             note->count = hp_add_saturated(note->count, count);
             return HP_OK;
         }
     }
-    HP_TRY(hp_profile_add_row(profile, HP_ROW_NOTE, &row));
-    *(struct hp_pnote *)row = (struct hp_pnote){.kind = kind, .text = text, .count = count};
+    HP_TRY(hp_profile_add_note(profile, &note));
+    *note = (struct hp_pnote){.kind = kind, .text = text, .count = count};
     return HP_OK;
 }
 

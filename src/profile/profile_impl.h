@@ -15,8 +15,9 @@ struct hp_profile_memory {
     size_t capacity[HP_ROW_KINDS];
 };
 
-/* Appends a note whether or not there is one like it; as the other hp_profile_add_ functions. */
+/* As the other hp_profile_add_ functions: whether or not there is one like it. */
 enum hp_err hp_profile_add_note(struct hp_profile *profile, struct hp_pnote **item);
+enum hp_err hp_profile_add_model_stat(struct hp_profile *profile, struct hp_pstat **item);
 
 /* Appends a row, zeroed but for its texts, which are "". */
 enum hp_err hp_profile_add_row(struct hp_profile *profile, enum hp_row_kind kind, void **row);

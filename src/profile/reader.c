@@ -184,14 +184,16 @@ static bool is_in_range(const struct hp_reader *r, const struct hp_row_field *fi
 /* A number, as it is in memory; of a string its number. */
 static uint64_t read_number(struct hp_reader *r, const struct hp_row_field *field)
 {
-    int type = sqlite3_column_type(r->select, r->column);
-    uint64_t value = (uint64_t)sqlite3_column_int64(r->select, r->column);
+    /* Cheaper than to ask for the column twice; the connection is of one thread. */
+    sqlite3_value *stored = sqlite3_column_value(r->select, r->column);
+    int type = sqlite3_value_type(stored);
+    uint64_t value = (uint64_t)sqlite3_value_int64(stored);
     bool sound = type == SQLITE_INTEGER && is_in_range(r, field, (int64_t)value);
     if (field->type == HP_ROW_LINK && type == SQLITE_NULL) {
         sound = true;
         value = HP_PROFILE_NONE;
     } else if (field->type == HP_ROW_REAL) {
-        double real = sqlite3_column_double(r->select, r->column);
+        double real = sqlite3_value_double(stored);
         sound = type == SQLITE_FLOAT && isfinite(real) && real >= 0;
         memcpy(&value, &real, sizeof value);
     }

@@ -87,10 +87,10 @@ static enum hp_err check_line(const struct hp_profile *p, size_t i)
 
 /* --- Counters --------------------------------------------------------------------------------- */
 
-static const struct hp_row_field block_counts_fields[] = {COUNTER(count, "block", BLOCK),
-                                                          SUM(count, count, HELP("executions"))};
-static const struct hp_row_field edge_counts_fields[] = {COUNTER(count, "edge", EDGE),
-                                                         SUM(count, count)};
+static const struct hp_row_field block_counts_fields[] = {
+    COUNTER(block_count, "block", BLOCK), SUM(block_count, count, HELP("executions"))};
+static const struct hp_row_field edge_counts_fields[] = {COUNTER(edge_count, "edge", EDGE),
+                                                         SUM(edge_count, count)};
 
 static const struct hp_row_field function_counts_fields[] = {
     COUNTER(function_count, "function", FUNCTION),
@@ -136,10 +136,11 @@ static enum hp_err check_path(const struct hp_profile *p, size_t i)
 }
 
 static const struct hp_row_field path_steps_fields[] = {
-    INDEX(step, path, PATH, .key = 1),
-    FIELD(step, position, U32, .key = 2, HELP("0, 1, …")),
-    INDEX(step, block, BLOCK, .prefer = 1),
-    FIELD(step, how, U8, .prefer = 2, .max = HP_STEP_END, HELP("→ `how`: the way it was left")),
+    INDEX(path_step, path, PATH, .key = 1),
+    FIELD(path_step, position, U32, .key = 2, HELP("0, 1, …")),
+    INDEX(path_step, block, BLOCK, .prefer = 1),
+    FIELD(path_step, how, U8, .prefer = 2, .max = HP_STEP_END,
+          HELP("→ `how`: the way it was left")),
 };
 
 static const struct hp_row_field path_counts_fields[] = {
@@ -159,11 +160,11 @@ static const struct hp_row_field table_paths_fields[] = {
 /* --- Models ----------------------------------------------------------------------------------- */
 
 static const struct hp_row_field stats_fields[] = {
-    FIELD(stat, part, TEXT, .key = 1),
-    FIELD(stat, name, TEXT, .key = 2),
-    FIELD(stat, unit, U8, .prefer = 1, .max = HP_STAT_SHARE,
+    FIELD(model_stat, part, TEXT, .key = 1),
+    FIELD(model_stat, name, TEXT, .key = 2),
+    FIELD(model_stat, unit, U8, .prefer = 1, .max = HP_STAT_SHARE,
           HELP("0: a count, 1: a size, 2: a share in thousandths of a percent")),
-    FIELD(stat, value, U64),
+    FIELD(model_stat, value, U64),
 };
 
 static void join_stat(void *joint, const void *row)
@@ -551,19 +552,6 @@ const char *hp_row_text(const struct hp_row_field *field, const void *row)
 uint32_t *hp_row_index(const struct hp_row_field *field, void *row)
 {
     return (uint32_t *)(void *)((char *)row + field->offset);
-}
-
-void hp_row_set_number(const struct hp_row_field *field, void *row, uint64_t value)
-{
-    char *at = (char *)row + field->offset;
-    uint8_t byte = (uint8_t)value;
-    uint32_t word = (uint32_t)value;
-    if (field->type == HP_ROW_U8)
-        memcpy(at, &byte, sizeof byte);
-    else if (field->type <= HP_ROW_LAST_OF_4)
-        memcpy(at, &word, sizeof word);
-    else
-        memcpy(at, &value, sizeof value);
 }
 
 void hp_row_set_text(const struct hp_row_field *field, void *row, const char *text)

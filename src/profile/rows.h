@@ -13,84 +13,52 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The kinds of rows. A row refers to rows of its own kind or of a kind before it. */
-enum hp_row_kind {
-    HP_ROW_MODULE,
-    HP_ROW_THREAD,
-    HP_ROW_FUNCTION,
-    HP_ROW_BLOCK,
-    HP_ROW_EDGE,
-    HP_ROW_CALL,
-    HP_ROW_LINE,
-    HP_ROW_BLOCK_COUNT,
-    HP_ROW_EDGE_COUNT,
-    HP_ROW_FUNCTION_COUNT,
-    HP_ROW_CALL_COUNT,
-    HP_ROW_CONTEXT,
-    HP_ROW_CONTEXT_COUNT,
-    HP_ROW_PATH,
-    HP_ROW_PATH_STEP,
-    HP_ROW_PATH_COUNT,
-    HP_ROW_TABLE_PATH,
-    HP_ROW_STAT,
-    HP_ROW_PREDICTION,
-    HP_ROW_LOOP,
-    HP_ROW_LOOP_COUNT,
-    HP_ROW_LOOP_TRIPS,
-    HP_ROW_LOOP_BLOCK,
-    HP_ROW_MODEL_LOOP,
-    HP_ROW_HOTSPOT,
-    HP_ROW_HOTSPOT_BRANCH,
-    HP_ROW_HOTSPOT_BLOCK,
-    HP_ROW_HOTSPOT_SLICE,
-    HP_ROW_INSN,
-    HP_ROW_INSN_TALLY,
-    HP_ROW_INSN_CYCLES,
-    HP_ROW_ATTRIBUTION,
-    HP_ROW_WAIT,
-    HP_ROW_SAMPLER,
-    HP_ROW_WINDOW,
-    HP_ROW_NOTE,
-    HP_ROW_KINDS
-};
+/* The kinds of rows: each with the name of one, and its struct. A row refers to rows of its own
+ * kind or of a kind before it. */
+#define HP_ROW_LIST(KIND)                                                                          \
+    KIND(MODULE, module, hp_pmodule)                                                               \
+    KIND(THREAD, thread, hp_pthread)                                                               \
+    KIND(FUNCTION, function, hp_pfunction)                                                         \
+    KIND(BLOCK, block, hp_pblock)                                                                  \
+    KIND(EDGE, edge, hp_pedge)                                                                     \
+    KIND(CALL, call, hp_pcall)                                                                     \
+    KIND(LINE, line, hp_pline)                                                                     \
+    KIND(BLOCK_COUNT, block_count, hp_pcount)                                                      \
+    KIND(EDGE_COUNT, edge_count, hp_pcount)                                                        \
+    KIND(FUNCTION_COUNT, function_count, hp_pfunction_count)                                       \
+    KIND(CALL_COUNT, call_count, hp_pcall_count)                                                   \
+    KIND(CONTEXT, context, hp_pcontext)                                                            \
+    KIND(CONTEXT_COUNT, context_count, hp_pcontext_count)                                          \
+    KIND(PATH, path, hp_ppath)                                                                     \
+    KIND(PATH_STEP, path_step, hp_pstep)                                                           \
+    KIND(PATH_COUNT, path_count, hp_ppath_count)                                                   \
+    KIND(TABLE_PATH, table_path, hp_ptable_path)                                                   \
+    KIND(STAT, model_stat, hp_pstat)                                                               \
+    KIND(PREDICTION, prediction, hp_pprediction)                                                   \
+    KIND(LOOP, loop, hp_ploop)                                                                     \
+    KIND(LOOP_COUNT, loop_count, hp_ploop_count)                                                   \
+    KIND(LOOP_TRIPS, loop_trips, hp_ploop_trips)                                                   \
+    KIND(LOOP_BLOCK, loop_block, hp_ploop_block)                                                   \
+    KIND(MODEL_LOOP, model_loop, hp_pmodel_loop)                                                   \
+    KIND(HOTSPOT, hotspot, hp_photspot)                                                            \
+    KIND(HOTSPOT_BRANCH, hotspot_branch, hp_photspot_branch)                                       \
+    KIND(HOTSPOT_BLOCK, hotspot_block, hp_photspot_block)                                          \
+    KIND(HOTSPOT_SLICE, hotspot_slice, hp_photspot_slice)                                          \
+    KIND(INSN, insn, hp_pinsn)                                                                     \
+    KIND(INSN_TALLY, insn_tally, hp_pinsn_tally)                                                   \
+    KIND(INSN_CYCLES, insn_cycles, hp_pinsn_cycles)                                                \
+    KIND(ATTRIBUTION, attribution, hp_pattribution)                                                \
+    KIND(WAIT, wait, hp_pwait)                                                                     \
+    KIND(SAMPLER, sampler, hp_psampler)                                                            \
+    KIND(WINDOW, window, hp_pwindow)                                                               \
+    KIND(NOTE, note, hp_pnote)
 
-/* A row of any kind. */
+#define HP_ROW_KIND(kind, name, type) HP_ROW_##kind,
+enum hp_row_kind { HP_ROW_LIST(HP_ROW_KIND) HP_ROW_KINDS };
+
+#define HP_ROW_MEMBER(kind, name, type) struct type name;
 union hp_any_row {
-    struct hp_pmodule module;
-    struct hp_pthread thread;
-    struct hp_pfunction function;
-    struct hp_pblock block;
-    struct hp_pedge edge;
-    struct hp_pcall call;
-    struct hp_pline line;
-    struct hp_pcount count;
-    struct hp_pfunction_count function_count;
-    struct hp_pcall_count call_count;
-    struct hp_pcontext context;
-    struct hp_pcontext_count context_count;
-    struct hp_ppath path;
-    struct hp_pstep step;
-    struct hp_ppath_count path_count;
-    struct hp_ptable_path table_path;
-    struct hp_pstat stat;
-    struct hp_pprediction prediction;
-    struct hp_ploop loop;
-    struct hp_ploop_count loop_count;
-    struct hp_ploop_trips loop_trips;
-    struct hp_ploop_block loop_block;
-    struct hp_pmodel_loop model_loop;
-    struct hp_photspot hotspot;
-    struct hp_photspot_branch hotspot_branch;
-    struct hp_photspot_block hotspot_block;
-    struct hp_photspot_slice hotspot_slice;
-    struct hp_pinsn insn;
-    struct hp_pinsn_tally insn_tally;
-    struct hp_pinsn_cycles insn_cycles;
-    struct hp_pattribution attribution;
-    struct hp_pwait wait;
-    struct hp_psampler sampler;
-    struct hp_pwindow window;
-    struct hp_pnote note;
+    HP_ROW_LIST(HP_ROW_MEMBER)
 };
 
 enum hp_row_type {
@@ -190,21 +158,33 @@ static inline uint64_t hp_row_number(const struct hp_row_field *field, const voi
     const char *at = (const char *)row + field->offset;
     uint32_t word;
     uint64_t number;
+    if (field->type > HP_ROW_LAST_OF_4) {
+        memcpy(&number, at, sizeof number);
+        return number;
+    }
     if (field->type == HP_ROW_U8)
         return (uint8_t)*at;
-    if (field->type <= HP_ROW_LAST_OF_4) {
-        memcpy(&word, at, sizeof word);
-        return field->type == HP_ROW_I32 ? (uint64_t)(int64_t)(int32_t)word : word;
-    }
-    memcpy(&number, at, sizeof number);
-    return number;
+    memcpy(&word, at, sizeof word);
+    return field->type == HP_ROW_I32 ? (uint64_t)(int64_t)(int32_t)word : word;
 }
+
+static inline void hp_row_set_number(const struct hp_row_field *field, void *row, uint64_t value)
+{
+    char *at = (char *)row + field->offset;
+    uint32_t word = (uint32_t)value;
+    if (field->type > HP_ROW_LAST_OF_4)
+        memcpy(at, &value, sizeof value);
+    else if (field->type == HP_ROW_U8)
+        *at = (char)value;
+    else
+        memcpy(at, &word, sizeof word);
+}
+
 const char *hp_row_text(const struct hp_row_field *field, const void *row);
 /* Of an index or a link. */
 uint32_t *hp_row_index(const struct hp_row_field *field, void *row);
 /* Joins a row to another of its kind; of a mean, the larger one is kept. */
 void hp_row_add(enum hp_row_kind kind, void *joint, const void *row);
-void hp_row_set_number(const struct hp_row_field *field, void *row, uint64_t value);
 void hp_row_set_text(const struct hp_row_field *field, void *row, const char *text);
 
 static inline bool hp_row_is_reference(const struct hp_row_field *field)
