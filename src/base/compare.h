@@ -8,6 +8,16 @@
 #ifndef HP_BASE_COMPARE_H
 #define HP_BASE_COMPARE_H
 
+#include <stdlib.h>
+
 #define HP_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* qsort() that may be given NULL, when there is nothing to sort. */
+static inline void hp_sort(void *array, size_t n, size_t size,
+                           int (*compare)(const void *a, const void *b))
+{
+    if (n)
+        qsort(array, n, size, compare);
+}
 
 #endif

@@ -21,6 +21,13 @@ static char *leap(char *old, size_t old_size, size_t new_size)
     return grown;
 }
 
+enum hp_err hp_new(void *array, size_t n, size_t size)
+{
+    char *made = calloc(n ? n : 1, size);
+    memcpy(array, &made, sizeof made);
+    return made ? HP_OK : hp_fail_nomem();
+}
+
 enum hp_err hp_grow(void *array, size_t *capacity, size_t need, size_t size)
 {
     if (need <= *capacity)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Growing an array: all dynamic arrays of hotpath grow this way.
+ * Arrays: how they are made, and how they grow.
  */
 #ifndef HP_BASE_GROW_H
 #define HP_BASE_GROW_H
@@ -16,5 +16,9 @@
  * free().
  */
 HP_MUST_CHECK enum hp_err hp_grow(void *array, size_t *capacity, size_t need, size_t size);
+
+/* Makes `*(T **)array` point to a new array of `n` (also 0) zeroed elements of `size` bytes; NULL
+ * on HP_ERR_NOMEM. Free it with free(). */
+HP_MUST_CHECK enum hp_err hp_new(void *array, size_t n, size_t size);
 
 #endif

@@ -184,9 +184,9 @@ static enum hp_err align(struct alignment *a)
         match_distances(a);
         return HP_OK;
     }
-    uint64_t *costs HP_CLEANUP(hp_free) = a->costs = calloc(cells, sizeof *costs);
-    if (!costs)
-        return hp_fail_nomem();
+    uint64_t *costs HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&costs, cells, sizeof *costs));
+    a->costs = costs;
     a->by_text = have_text(&a->sources->old, &a->old) && have_text(&a->sources->new, &a->new);
     fill_costs(a, cells);
     follow_costs(a);

@@ -13,8 +13,7 @@
 
 enum hp_err hp_baseline_new(struct hp_baseline **baseline)
 {
-    *baseline = calloc(1, sizeof **baseline);
-    return *baseline ? HP_OK : hp_fail_nomem();
+    return hp_new(baseline, 1, sizeof **baseline);
 }
 
 void hp_baseline_free(struct hp_baseline *baseline)
@@ -60,8 +59,7 @@ static enum hp_err read_sections(struct hp_baseline *b)
             return hp_fail(HP_ERR_FORMAT, "line %u: not in the section of a benchmark", number);
         }
     }
-    if (b->n)
-        qsort(b->sections, b->n, sizeof *b->sections, compare_sections);
+    hp_sort(b->sections, b->n, sizeof *b->sections, compare_sections);
     for (size_t i = 1; i < b->n; i++)
         if (compare_sections(&b->sections[i - 1], &b->sections[i]) == 0)
             return hp_fail(HP_ERR_FORMAT, "benchmark '%s' appears twice", b->sections[i].name);

@@ -105,10 +105,8 @@ static int compare_functions(const void *a, const void *b)
 enum hp_err hp_baseline_format(struct hp_strbuf *text, const struct hp_digest *d)
 {
     size_t n = 0;
-    const struct hp_dfunction **order HP_CLEANUP(hp_free) =
-        calloc(d->n_functions + 1, sizeof *order);
-    if (!order)
-        return hp_fail_nomem();
+    const struct hp_dfunction **order HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&order, d->n_functions, sizeof *order));
     for (enum hp_about i = 0; i < HP_ABOUTS; i++)
         if (*d->about[i]) {
             hp_strbuf_add(text, hp_about_names[i]);

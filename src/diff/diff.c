@@ -135,18 +135,15 @@ static enum hp_err find_all_inlined(struct hp_diff *diff)
 
 static enum hp_err new_map(uint32_t **map, size_t n)
 {
-    *map = malloc((n + 1) * sizeof **map);
-    if (!*map)
-        return hp_fail_nomem();
-    memset(*map, 0xff, (n + 1) * sizeof **map); /* HP_PROFILE_NONE */
+    HP_TRY(hp_new(map, n, sizeof **map));
+    memset(*map, 0xff, n * sizeof **map); /* HP_PROFILE_NONE */
     return HP_OK;
 }
 
 static enum hp_err make_functions(struct hp_diff *diff, struct hp_diff_sources *sources)
 {
-    enum hp_diff_how *how HP_CLEANUP(hp_free) = calloc(diff->new->n_functions + 1, sizeof *how);
-    if (!how)
-        return hp_fail_nomem();
+    enum hp_diff_how *how HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&how, diff->new->n_functions, sizeof *how));
     HP_TRY(hp_diff_match(diff, sources, how));
     make_changes(diff, HP_DIFF_FUNCTIONS);
     for (uint32_t i = 0; i < diff->functions.n; i++) {
@@ -166,9 +163,7 @@ static enum hp_err make(struct hp_diff *diff, struct hp_diff_sources *sources)
     for (enum hp_diff_kind kind = 0; kind < HP_DIFF_KINDS; kind++) {
         size_t n_old = count_of(diff->old, kind), n_new = count_of(diff->new, kind);
         struct hp_changes *changes = &diff->kinds[kind];
-        changes->items = calloc(n_old + n_new + 1, sizeof *changes->items);
-        if (!changes->items)
-            return hp_fail_nomem();
+        HP_TRY(hp_new(&changes->items, n_old + n_new, sizeof *changes->items));
         HP_TRY(new_map(&changes->to_new, n_old));
         HP_TRY(new_map(&changes->to_old, n_new));
     }
@@ -194,9 +189,7 @@ enum hp_err hp_diff_make(const struct hp_digest *old, const struct hp_digest *ne
 {
     struct hp_diff_sources sources = {sources_of(old, options->old_source),
                                       sources_of(new, options->new_source)};
-    *diff = calloc(1, sizeof **diff);
-    if (!*diff)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(diff, 1, sizeof **diff));
     (*diff)->old = old;
     (*diff)->new = new;
     enum hp_err err = make(*diff, &sources);

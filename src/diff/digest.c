@@ -265,9 +265,8 @@ static enum hp_err make_functions(struct making *m)
 {
     const struct hp_profile *p = m->profile;
     size_t n = 0;
-    bool *counted HP_CLEANUP(hp_free) = calloc(p->n_functions + 1, sizeof *counted);
-    if (!counted)
-        return hp_fail_nomem();
+    bool *counted HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&counted, p->n_functions, sizeof *counted));
     for (size_t i = 0; i < p->n_function_counts; i++)
         counted[p->function_counts[i].item] = true;
     for (uint32_t i = 0; i < p->n_functions; i++) {
@@ -400,12 +399,10 @@ static enum hp_err make(struct making *m)
 
 enum hp_err hp_digest_new(struct hp_digest **digest)
 {
-    struct hp_digest *d = *digest = calloc(1, sizeof *d);
-    if (!d)
-        return hp_fail_nomem();
-    d->directory = "";
+    HP_TRY(hp_new(digest, 1, sizeof **digest));
+    (*digest)->directory = "";
     for (size_t i = 0; i < HP_ABOUTS; i++)
-        d->about[i] = "";
+        (*digest)->about[i] = "";
     return HP_OK;
 }
 

@@ -26,8 +26,7 @@ static int compare_lines(const void *a, const void *b)
 static void join_lines(struct hp_digest *d)
 {
     size_t kept = 0;
-    if (d->n_lines)
-        qsort(d->lines, d->n_lines, sizeof *d->lines, compare_lines);
+    hp_sort(d->lines, d->n_lines, sizeof *d->lines, compare_lines);
     for (size_t i = 0; i < d->n_lines; i++)
         if (kept && compare_lines(&d->lines[kept - 1], &d->lines[i]) == 0)
             hp_add_up(&d->lines[kept - 1].instructions, d->lines[i].instructions);
@@ -96,10 +95,8 @@ static int compare_loops(const void *a, const void *b, void *context)
 
 enum hp_err hp_digest_loops(struct hp_digest *d, const struct hp_profile *p, const uint32_t *groups)
 {
-    d->loops = calloc(p->n_loops + 1, sizeof *d->loops);
-    d->loop_order = calloc(p->n_loops + 1, sizeof *d->loop_order);
-    if (!d->loops || !d->loop_order)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(&d->loops, p->n_loops, sizeof *d->loops));
+    HP_TRY(hp_new(&d->loop_order, p->n_loops, sizeof *d->loop_order));
     for (d->n_loops = 0; d->n_loops < p->n_loops; d->n_loops++) {
         const struct hp_ploop *loop = &p->loops[d->n_loops];
         d->loop_order[d->n_loops] = (uint32_t)d->n_loops;

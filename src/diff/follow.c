@@ -63,10 +63,9 @@ static void match_children(struct hp_diff *diff, uint32_t function, uint32_t par
 
 static enum hp_err match_loops(struct hp_diff *diff)
 {
-    uint32_t *matched HP_CLEANUP(hp_free) = calloc(diff->old->n_loops + 1, sizeof *matched);
+    uint32_t *matched HP_CLEANUP(hp_free) = NULL;
     size_t n = 0;
-    if (!matched)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(&matched, diff->old->n_loops, sizeof *matched));
     if (!diff->old->n_loops || !diff->new->n_loops)
         return HP_OK;
     for (uint32_t i = 0; i < diff->old->n_functions; i++)
@@ -80,9 +79,8 @@ static enum hp_err match_loops(struct hp_diff *diff)
 static enum hp_err match_paths(struct hp_diff *diff)
 {
     const struct hp_digest *old = diff->old, *new = diff->new;
-    uint32_t *steps HP_CLEANUP(hp_free) = malloc((old->n_steps + 1) * sizeof *steps);
-    if (!steps)
-        return hp_fail_nomem();
+    uint32_t *steps HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&steps, old->n_steps, sizeof *steps));
     /* Lines of `old` as those of `new`; one that is gone is a line that `new` does not have. */
     for (size_t i = 0; i < old->n_steps; i++) {
         uint32_t line = diff->lines.to_new[old->steps[i]];

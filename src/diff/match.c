@@ -237,10 +237,9 @@ enum hp_err hp_diff_match(struct hp_diff *diff, struct hp_diff_sources *sources,
                           enum hp_diff_how *how)
 {
     size_t n = diff->old->n_functions + diff->new->n_functions;
-    struct candidate *candidates HP_CLEANUP(hp_free) = calloc(n + 1, sizeof *candidates);
+    struct candidate *candidates HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&candidates, n, sizeof *candidates));
     struct matching m = {diff, sources, how, candidates, 0};
-    if (!candidates)
-        return hp_fail_nomem();
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
         run_pass(&m, &passes[i]);
     guess(&m);

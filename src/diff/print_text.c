@@ -371,11 +371,10 @@ enum hp_err hp_diff_print(const struct hp_diff *diff, const struct hp_diff_print
     if (print->report.format == HP_REPORT_JSON)
         return hp_diff_print_json(diff, print, out);
     size_t most = diff->functions.n + diff->lines.n + diff->loops.n + diff->paths.n;
-    const struct hp_change **rows HP_CLEANUP(hp_free) = calloc(most + 1, sizeof *rows);
-    struct printer p = {.diff = diff, .print = print, .out = out, .rows = rows};
-    if (!rows)
-        return hp_fail_nomem();
-    p.function = HP_PROFILE_NONE;
+    const struct hp_change **rows HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&rows, most, sizeof *rows));
+    struct printer p = {
+        .diff = diff, .print = print, .out = out, .rows = rows, .function = HP_PROFILE_NONE};
     HP_TRY(print_head(&p));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         HP_TRY(print_part(&p, &parts[i]));

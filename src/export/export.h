@@ -13,13 +13,6 @@
 
 #include <stdio.h>
 
-/* What is wanted of a format that is made of a profile. What a format has no use for it refuses. */
-struct hp_export_request {
-    const char *module; /* the file that it is about, by path or by name; NULL: the program */
-    const char *table;  /* counts of this hot path table; NULL: the exact ones */
-    const char *metric; /* what is counted: "instructions" (NULL), "cycles" */
-};
-
 /* What was written, and of how much; of a format about one file, of the executions in it. */
 struct hp_export_written {
     const char *unit;         /* "instructions", "branches", ... */
@@ -27,6 +20,16 @@ struct hp_export_written {
     uint64_t retired, cycles; /* of timings */
     char missing[256];        /* where the rest is: "in other modules", ...; "": there is none */
     char detail[256];         /* what else there is to know of it; "": nothing */
+};
+
+/* What is wanted of a format that is made of a profile. What a format has no use for it refuses. */
+struct hp_export_request {
+    const struct hp_profile *profile; /* normal; names in it are any bytes, of any length */
+    FILE *out;
+    const char *module; /* the file that it is about, by path or by name; NULL: the program */
+    const char *table;  /* counts of this hot path table; NULL: the exact ones */
+    const char *metric; /* what is counted: "instructions" (NULL), "cycles" */
+    struct hp_export_written written; /* filled in */
 };
 
 /* In place of a thread: all of them, in the order in which they are read. */
@@ -59,11 +62,9 @@ struct hp_export_format {
     const char *name;
     const char *summary; /* one line: what it is, and what reads it */
 
-    /* Of a profile, which is normal. Names in it are any bytes, and may be as long as they like.
-     * HP_ERR_INVALID: the profile has not got what the format is made of; the text says how to
+    /* Of a profile. HP_ERR_INVALID: it has not got what the format is made of; the text says how to
      * record it. */
-    enum hp_err (*write)(const struct hp_profile *profile, const struct hp_export_request *request,
-                         FILE *out, struct hp_export_written *written);
+    enum hp_err (*write)(struct hp_export_request *request);
 
     /* Of a run, of what a thread did as it comes: every block, or what became of every instruction
      * on a machine in cycles. Write errors may be left to the file's error flag. */

@@ -43,12 +43,8 @@ struct hp_flows {
  * there is no such module or table, or the table counts something else than executions or
  * instructions. HP_ERR_NOMEM.
  */
-enum hp_err hp_flows_init(struct hp_flows *flows, const struct hp_profile *profile,
-                          const struct hp_export_request *request);
+enum hp_err hp_flows_init(struct hp_flows *flows, const struct hp_export_request *request);
 void hp_flows_fini(struct hp_flows *flows);
-
-/* For hp_flows_init(): adds the counts of a table to flows that have none. */
-enum hp_err hp_flows_add_table(struct hp_flows *flows, const char *name);
 
 /* The most executions of an instruction from one offset to before another. */
 uint64_t hp_flows_executed(const struct hp_flows *flows, uint64_t from, uint64_t to);
@@ -69,10 +65,10 @@ uint64_t hp_flows_entries(const struct hp_flows *flows, uint64_t offset);
 /* The edges that leave a place: from the one that is returned up to before `*end`. */
 size_t hp_flows_departures(const struct hp_flows *flows, struct hp_place place, size_t *end);
 
-/* That `n` of `total` things were written; the rest, if there is any, is `where`, and what the
- * table does not know. */
-struct hp_export_written hp_flows_written(const struct hp_flows *flows, const char *unit,
-                                          uint64_t n, uint64_t total, const char *where);
+/* Says in request->written that `n` of `total` things were written; the rest, if there is any, is
+ * `where`, and what the table does not know. */
+void hp_flows_written(const struct hp_flows *flows, struct hp_export_request *request,
+                      const char *unit, uint64_t n, uint64_t total, const char *where);
 
 /* Whether control comes back behind it. */
 static inline bool hp_flow_is_call(uint8_t flow)

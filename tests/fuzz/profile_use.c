@@ -158,9 +158,8 @@ static void export(const struct hp_profile *profile, unsigned what)
     while (hp_export_formats[n])
         n++;
     const struct hp_export_format *format = hp_export_formats[what % n];
-    struct hp_export_written written = {0};
     if (format->write)
-        format->write(profile, &(struct hp_export_request){0}, fuzz_nowhere(), &written);
+        format->write(&(struct hp_export_request){.profile = profile, .out = fuzz_nowhere()});
 }
 
 static void compare(const struct hp_profile *profile)

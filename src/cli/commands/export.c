@@ -16,12 +16,10 @@ struct request {
     const char *name;    /* of the format */
     const char *pattern; /* of the output's name; NULL: standard output */
     const char *thread_name;
-    struct hp_export_request request;
+    struct hp_export_request request; /* its file: that of `out`, or stdout */
     uint64_t interval;
     uint32_t thread;
     struct hp_outfile out, second;
-    FILE *file; /* that of `out`, or stdout */
-    struct hp_export_written written;
 };
 
 static void close_export(struct request **e)
@@ -34,14 +32,14 @@ static enum hp_err attach(void *context, struct hp_session *session)
 {
     struct request *e = context;
     struct hp_profiler *profiler;
-    struct hp_stream_setup setup = {.out = e->file,
+    struct hp_stream_setup setup = {.out = e->request.out,
                                     .second = e->second.file,
                                     .code = hp_session_code(session),
                                     .program = hp_session_program(session),
                                     .functions = hp_session_functions(session),
                                     .thread = e->thread,
                                     .interval = e->interval == HP_NOT_SAID ? 0 : e->interval,
-                                    .written = &e->written};
+                                    .written = &e->request.written};
     HP_TRY(hp_stream_profiler_new(e->format, &setup, &profiler));
     return hp_session_add(session, profiler);
 }
@@ -130,7 +128,7 @@ static void print_written(const struct hp_export_written *written, const char *p
 /* How much of a run was written, and what was wrong. */
 static void print_end(struct request *e, const char *path, const struct hp_profile *profile)
 {
-    struct hp_export_written *w = &e->written;
+    struct hp_export_written *w = &e->request.written;
     for (size_t i = 0; i < profile->n_notes; i++)
         fprintf(stderr, "hotpath: note: %s\n", profile->notes[i].text);
     if (w->written != w->total)
@@ -145,11 +143,11 @@ static void print_end(struct request *e, const char *path, const struct hp_profi
 static enum hp_err open_files(struct request *e, const char *path)
 {
     const char *suffix = e->format->second;
-    e->file = stdout;
+    e->request.out = stdout;
     if (!path)
         return HP_OK;
     HP_TRY(hp_outfile_open(&e->out, path));
-    e->file = e->out.file;
+    e->request.out = e->out.file;
     if (!suffix)
         return HP_OK;
     struct hp_strbuf second HP_CLEANUP(hp_strbuf_fini) = {0};
@@ -170,10 +168,11 @@ static enum hp_err convert(struct request *e, const char *file)
     struct hp_profile *profile HP_CLEANUP(hp_cli_free_profile) = NULL;
     HP_TRY(hp_cli_load(file, &profile));
     HP_TRY(open_files(e, e->pattern));
-    HP_TRY(e->format->write(profile, &e->request, e->file, &e->written));
+    e->request.profile = profile;
+    HP_TRY(e->format->write(&e->request));
     HP_TRY(e->pattern ? commit_files(e) : hp_cli_flush());
     if (e->pattern && !e->session.quiet)
-        print_written(&e->written, e->pattern);
+        print_written(&e->request.written, e->pattern);
     return HP_OK;
 }
 
@@ -254,6 +253,6 @@ const struct hp_command hp_command_export = {
                    .session = {HP_CLI_SESSION_DEFAULTS,
                                .settings = {.length = HP_NOT_SAID, .lines = HP_LINES_NONE}},
                    .interval = HP_NOT_SAID,
-                   .written = {.unit = ""}}},
+                   .request.written.unit = ""}},
     .run = run,
 };

@@ -40,10 +40,10 @@ static bool is_written(const struct coverage *c, const struct hp_pblock *block, 
 }
 
 /* Finds the blocks that were executed. */
-static enum hp_err find_blocks(struct coverage *c, const struct hp_export_request *request,
-                               bool limited, struct hp_export_written *written)
+static enum hp_err find_blocks(struct coverage *c, struct hp_export_request *request, bool limited)
 {
     const struct hp_profile *p = c->profile;
+    struct hp_export_written *written = &request->written;
     if (request->table || request->metric)
         return hp_fail(HP_ERR_INVALID,
                        "coverage has no use for --%s: it says what was executed, not how often",
@@ -53,9 +53,7 @@ static enum hp_err find_blocks(struct coverage *c, const struct hp_export_reques
                                        "record it with --profile exact");
     if (request->module)
         HP_TRY(hp_export_module(p, request->module, &c->module));
-    c->blocks = calloc(p->n_block_counts, sizeof *c->blocks);
-    if (!c->blocks)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(&c->blocks, p->n_block_counts, sizeof *c->blocks));
     *written = (struct hp_export_written){.unit = "blocks"};
     for (size_t i = 0; i < p->n_block_counts; i++) {
         const struct hp_pblock *block = &p->blocks[p->block_counts[i].item];
@@ -88,9 +86,8 @@ static enum hp_err put_modules(struct coverage *c, FILE *out)
     size_t n = c->profile->n_modules < MAX_MODULES ? c->profile->n_modules : MAX_MODULES;
     size_t first = all ? 0 : c->module, end = all ? n : first + 1;
     uint64_t base = FIRST;
-    uint64_t *sizes HP_CLEANUP(hp_free) = calloc(c->profile->n_modules + 1, sizeof *sizes);
-    if (!sizes)
-        return hp_fail_nomem();
+    uint64_t *sizes HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&sizes, c->profile->n_modules, sizeof *sizes));
     for (size_t i = 0; i < c->n; i++) {
         struct hp_place place = c->blocks[i]->place;
         uint64_t size = ((place.offset + c->blocks[i]->size) / PAGE + 1) * PAGE;
@@ -111,11 +108,12 @@ static enum hp_err put_modules(struct coverage *c, FILE *out)
     return c->name.failed ? hp_fail_nomem() : HP_OK;
 }
 
-static enum hp_err write_drcov(const struct hp_profile *p, const struct hp_export_request *request,
-                               FILE *out, struct hp_export_written *written)
+static enum hp_err write_drcov(struct hp_export_request *request)
 {
+    const struct hp_profile *p = request->profile;
     struct coverage c HP_CLEANUP(release) = {.profile = p, .module = HP_PROFILE_NONE};
-    HP_TRY(find_blocks(&c, request, true, written));
+    FILE *out = request->out;
+    HP_TRY(find_blocks(&c, request, true));
     fprintf(out, "DRCOV VERSION: 2\nDRCOV FLAVOR: drcov%s\n",
             p->run.arch == HP_ARCH_ARM ? "-32" : "-64");
     HP_TRY(put_modules(&c, out));
@@ -134,17 +132,16 @@ static enum hp_err write_drcov(const struct hp_profile *p, const struct hp_expor
 
 /* --- As text ---------------------------------------------------------------------------------- */
 
-static enum hp_err write_blocks_text(const struct hp_profile *p,
-                                     const struct hp_export_request *request, FILE *out,
-                                     struct hp_export_written *written)
+static enum hp_err write_blocks_text(struct hp_export_request *request)
 {
+    const struct hp_profile *p = request->profile;
     struct coverage c HP_CLEANUP(release) = {.profile = p, .module = HP_PROFILE_NONE};
-    HP_TRY(find_blocks(&c, request, false, written));
+    HP_TRY(find_blocks(&c, request, false));
     for (size_t i = 0; i < c.n; i++) {
         struct hp_place place = c.blocks[i]->place;
         if (i == 0 || place.module != c.blocks[i - 1]->place.module)
             set_name(&c, hp_base_name(p->modules[place.module].path));
-        fprintf(out, "%s+%" PRIx64 "\n", hp_strbuf_text(&c.name), place.offset);
+        fprintf(request->out, "%s+%" PRIx64 "\n", hp_strbuf_text(&c.name), place.offset);
     }
     return c.name.failed ? hp_fail_nomem() : HP_OK;
 }

@@ -255,12 +255,12 @@ static void walk_blocks(struct writer *w)
 
 /* --- The file --------------------------------------------------------------------------------- */
 
-static enum hp_err write_lcov(const struct hp_profile *p, const struct hp_export_request *request,
-                              FILE *out, struct hp_export_written *written)
+static enum hp_err write_lcov(struct hp_export_request *request)
 {
+    const struct hp_profile *p = request->profile;
     struct writer w HP_CLEANUP(release) = {.profile = p};
     uint64_t from, to;
-    HP_TRY(hp_flows_init(&w.flows, p, request));
+    HP_TRY(hp_flows_init(&w.flows, request));
     const struct hp_pmodule *module = &p->modules[w.flows.module];
     HP_TRY(hp_symbols_open(module->path, module->build_id, &w.symbols));
     HP_TRY(hp_module_code_open(module->path, NULL, 0, &w.code));
@@ -274,9 +274,9 @@ static enum hp_err write_lcov(const struct hp_profile *p, const struct hp_export
     walk_blocks(&w);
     if (w.failed || w.rows.failed)
         return hp_fail_nomem();
-    hp_lcov_write(&w.rows, out);
-    *written = hp_flows_written(&w.flows, "instructions", w.written, w.flows.instructions,
-                                "in code without lines");
+    hp_lcov_write(&w.rows, request->out);
+    hp_flows_written(&w.flows, request, "instructions", w.written, w.flows.instructions,
+                     "in code without lines");
     return HP_OK;
 }
 

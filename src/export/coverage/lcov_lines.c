@@ -99,8 +99,7 @@ static void put_lines(const struct hp_lcov_row *rows, size_t n, FILE *out)
 
 void hp_lcov_write(struct hp_lcov_rows *all, FILE *out)
 {
-    if (all->n)
-        qsort(all->rows, all->n, sizeof *all->rows, compare);
+    hp_sort(all->rows, all->n, sizeof *all->rows, compare);
     join(all);
     for (const struct hp_lcov_row *row = all->rows, *end = row + all->n; row < end;) {
         const struct hp_lcov_row *first = row;

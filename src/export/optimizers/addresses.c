@@ -8,14 +8,27 @@
 #include "text/number.h"
 
 struct writer {
-    const struct hp_flows *flows;
-    uint64_t base; /* link-time address of offset 0 */
+    struct hp_flows flows;
+    struct hp_bolt_image image;
     FILE *out;
 };
 
+static void release(struct writer *w)
+{
+    hp_flows_fini(&w->flows);
+    hp_bolt_image_close(&w->image);
+}
+
+static enum hp_err open_file(struct writer *w, const struct hp_export_request *request)
+{
+    w->out = request->out;
+    HP_TRY(hp_flows_init(&w->flows, request));
+    return hp_bolt_image_open_file(&request->profile->modules[w->flows.module], &w->image);
+}
+
 static uint64_t address(const struct writer *w, struct hp_place place)
 {
-    return place.module == w->flows->module ? w->base + place.offset : 0;
+    return place.module == w->flows.module ? w->image.base + place.offset : 0;
 }
 
 /* Whether an edge has an end in the file, and was gone. */
@@ -35,7 +48,7 @@ static bool is_in_file(const struct hp_flows *flows, size_t i)
 /* Blocks as runs of instructions, or by their first ones. */
 static void put_executed(const struct writer *w, bool runs)
 {
-    const struct hp_flows *flows = w->flows;
+    const struct hp_flows *flows = &w->flows;
     size_t n = 0;
     for (size_t i = flows->first_block; i < flows->end_block; i++)
         n += flows->blocks[i] != 0;
@@ -54,7 +67,7 @@ static void put_executed(const struct writer *w, bool runs)
 
 static void put_branches(const struct writer *w)
 {
-    const struct hp_flows *flows = w->flows;
+    const struct hp_flows *flows = &w->flows;
     const struct hp_pedge *edges = flows->profile->edges;
     size_t n = 0;
     for (size_t i = 0; i < flows->profile->n_edges; i++)
@@ -66,19 +79,15 @@ static void put_branches(const struct writer *w)
                     address(w, edges[i].to), flows->edges[i]);
 }
 
-static enum hp_err write_autofdo(const struct hp_profile *profile,
-                                 const struct hp_export_request *request, FILE *out,
-                                 struct hp_export_written *written)
+static enum hp_err write_autofdo(struct hp_export_request *request)
 {
-    struct hp_flows flows HP_CLEANUP(hp_flows_fini) = {0};
-    struct hp_bolt_image image HP_CLEANUP(hp_bolt_image_close) = {0};
-    HP_TRY(hp_flows_init(&flows, profile, request));
-    HP_TRY(hp_bolt_image_open_file(&profile->modules[flows.module], &image));
-    const struct writer w = {&flows, image.base, out};
+    struct writer w HP_CLEANUP(release) = {0};
+    HP_TRY(open_file(&w, request));
     put_executed(&w, true);
     put_executed(&w, false);
     put_branches(&w);
-    *written = hp_flows_written(&flows, "instructions", flows.instructions, flows.instructions, "");
+    uint64_t n = w.flows.instructions;
+    hp_flows_written(&w.flows, request, "instructions", n, n, "");
     return HP_OK;
 }
 
@@ -108,20 +117,20 @@ static void put_run(const struct writer *w, char letter, uint64_t from, uint64_t
 
 static void put_edge(const struct writer *w, size_t i)
 {
-    const struct hp_pedge *edge = &w->flows->profile->edges[i];
+    const struct hp_pedge *edge = &w->flows.profile->edges[i];
     uint64_t from = address(w, edge->from), to = address(w, edge->to);
-    uint64_t count = w->flows->edges[i];
+    uint64_t count = w->flows.edges[i];
     if (edge->taken)
         fprintf(w->out, "B %" PRIx64 " %" PRIx64 " %" PRIu64 " %" PRIu64 "\n", from, to, count,
-                w->flows->mispredicted[i]);
+                w->flows.mispredicted[i]);
     else if (from < to)
         put_run(w, 'F', from, to, count);
 }
 
 static void put_block(const struct writer *w, size_t i)
 {
-    const struct hp_pblock *block = &w->flows->profile->blocks[i];
-    uint64_t count = w->flows->blocks[i], returned = w->flows->continued[i];
+    const struct hp_pblock *block = &w->flows.profile->blocks[i];
+    uint64_t count = w->flows.blocks[i], returned = w->flows.continued[i];
     if (returned > count)
         returned = count;
     uint64_t from = address(w, block->place);
@@ -133,26 +142,23 @@ static void put_block(const struct writer *w, size_t i)
         put_run(w, 'F', from, to, count - returned);
 }
 
-static enum hp_err write_bolt_aggregated(const struct hp_profile *profile,
-                                         const struct hp_export_request *request, FILE *out,
-                                         struct hp_export_written *written)
+static enum hp_err write_bolt_aggregated(struct hp_export_request *request)
 {
-    struct hp_flows flows HP_CLEANUP(hp_flows_fini) = {0};
-    struct hp_bolt_image image HP_CLEANUP(hp_bolt_image_close) = {0};
-    HP_TRY(hp_flows_init(&flows, profile, request));
-    HP_TRY(hp_bolt_image_open_file(&profile->modules[flows.module], &image));
-    const struct writer w = {&flows, image.base, out};
+    const struct hp_profile *profile = request->profile;
+    struct writer w HP_CLEANUP(release) = {0};
+    const struct hp_flows *flows = &w.flows;
     uint64_t branches = 0;
+    HP_TRY(open_file(&w, request));
     for (size_t i = 0; i < profile->n_edges; i++) {
-        if (!is_in_file(&flows, i))
+        if (!is_in_file(flows, i))
             continue;
         put_edge(&w, i);
-        if (profile->edges[i].taken && hp_flows_leaves(&flows, i))
-            hp_add_up(&branches, flows.edges[i]);
+        if (profile->edges[i].taken && hp_flows_leaves(flows, i))
+            hp_add_up(&branches, flows->edges[i]);
     }
-    for (size_t i = flows.first_block; i < flows.end_block; i++)
+    for (size_t i = flows->first_block; i < flows->end_block; i++)
         put_block(&w, i);
-    *written = hp_flows_written(&flows, "taken branches", branches, branches, "");
+    hp_flows_written(flows, request, "taken branches", branches, branches, "");
     return HP_OK;
 }
 

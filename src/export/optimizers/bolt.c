@@ -155,8 +155,7 @@ static void put_end(const struct writer *w, uint64_t offset, FILE *out)
 /* Those between the same ends become one: all that is outside is one place. */
 static void put_records(const struct writer *w, FILE *out)
 {
-    if (w->n)
-        qsort(w->records, w->n, sizeof *w->records, order_records);
+    hp_sort(w->records, w->n, sizeof *w->records, order_records);
     for (size_t i = 0, next; i < w->n; i = next) {
         struct record *sum = &w->records[i];
         for (next = i + 1; next < w->n && order_records(sum, &w->records[next]) == 0; next++) {
@@ -169,13 +168,12 @@ static void put_records(const struct writer *w, FILE *out)
     }
 }
 
-static enum hp_err write_bolt(const struct hp_profile *profile,
-                              const struct hp_export_request *request, FILE *out,
-                              struct hp_export_written *written)
+static enum hp_err write_bolt(struct hp_export_request *request)
 {
+    const struct hp_profile *profile = request->profile;
     struct writer w HP_CLEANUP(fini_writer) = {0};
     enum hp_arch arch = profile->run.arch;
-    HP_TRY(hp_flows_init(&w.flows, profile, request));
+    HP_TRY(hp_flows_init(&w.flows, request));
     HP_TRY(hp_bolt_image_open(&profile->modules[w.flows.module], &w.image));
     if (arch != HP_ARCH_X86_64 && arch != HP_ARCH_AARCH64 && arch != HP_ARCH_RISCV64)
         return hp_fail(HP_ERR_INVALID, "BOLT does not know programs for %s", hp_arch_name(arch));
@@ -184,10 +182,9 @@ static enum hp_err write_bolt(const struct hp_profile *profile,
         if (hp_flows_leaves(&w.flows, i) || hp_flows_enters(&w.flows, i))
             HP_TRY(add_edge(&w, i));
     HP_TRY(add_labels(&w));
-    put_records(&w, out);
-    *written =
-        hp_flows_written(&w.flows, "branches", w.branches, hp_saturating_add(w.branches, w.unnamed),
-                         "in code without a symbol");
+    put_records(&w, request->out);
+    hp_flows_written(&w.flows, request, "branches", w.branches,
+                     hp_saturating_add(w.branches, w.unnamed), "in code without a symbol");
     return HP_OK;
 }
 

@@ -93,8 +93,7 @@ static enum hp_err read_symbols(Elf *elf, Elf_Scn *section, struct symbol **symb
         HP_TRY(hp_grow(symbols, &capacity, *n + 1, sizeof **symbols));
         (*symbols)[(*n)++] = symbol;
     }
-    if (*n)
-        qsort(*symbols, *n, sizeof **symbols, order_symbols);
+    hp_sort(*symbols, *n, sizeof **symbols, order_symbols);
     return HP_OK;
 }
 
@@ -202,8 +201,7 @@ enum hp_err hp_bolt_image_open(const struct hp_pmodule *module, struct hp_bolt_i
     HP_TRY(read_symbols(image->file.elf, section, &symbols, &n));
     HP_TRY(add_functions(image, symbols, n));
     HP_TRY(add_plt(image));
-    if (image->n)
-        qsort(image->functions, image->n, sizeof *image->functions, order_functions);
+    hp_sort(image->functions, image->n, sizeof *image->functions, order_functions);
     for (size_t i = 0; i + 1 < image->n; i++) /* a function ends where the next one begins */
         if (image->functions[i].to > image->functions[i + 1].from)
             image->functions[i].to = image->functions[i + 1].from;

@@ -221,14 +221,12 @@ static enum hp_err add_calls(struct writer *w)
     return HP_OK;
 }
 
-static enum hp_err write_llvm_sample(const struct hp_profile *profile,
-                                     const struct hp_export_request *request, FILE *out,
-                                     struct hp_export_written *written)
+static enum hp_err write_llvm_sample(struct hp_export_request *request)
 {
     struct writer w HP_CLEANUP(fini_writer) = {0};
     uint64_t placed;
-    HP_TRY(hp_flows_init(&w.flows, profile, request));
-    const struct hp_pmodule *module = &profile->modules[w.flows.module];
+    HP_TRY(hp_flows_init(&w.flows, request));
+    const struct hp_pmodule *module = &request->profile->modules[w.flows.module];
     HP_TRY(hp_symbols_open(module->path, module->build_id, &w.symbols));
     HP_TRY(add_lines(&w, &placed));
     if (!placed)
@@ -237,9 +235,9 @@ static enum hp_err write_llvm_sample(const struct hp_profile *profile,
                        "it with -gline-tables-only -fdebug-info-for-profiling, and record again",
                        module->path);
     HP_TRY(add_calls(&w));
-    *written = hp_flows_written(&w.flows, "instructions", placed, w.flows.instructions,
-                                "in code without debug information");
-    return hp_llvm_tree_write(&w.tree, out);
+    hp_flows_written(&w.flows, request, "instructions", placed, w.flows.instructions,
+                     "in code without debug information");
+    return hp_llvm_tree_write(&w.tree, request->out);
 }
 
 const struct hp_export_format hp_format_llvm_sample = {

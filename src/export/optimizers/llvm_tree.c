@@ -83,8 +83,7 @@ static void join_entries(struct hp_llvm_tree *tree)
 {
     struct hp_llvm_entry *entries = tree->entries;
     size_t kept = 0;
-    if (tree->n_entries)
-        qsort(entries, tree->n_entries, sizeof *entries, order_entries);
+    hp_sort(entries, tree->n_entries, sizeof *entries, order_entries);
     for (size_t i = 0; i < tree->n_entries; i++) {
         struct hp_llvm_entry *last = &entries[kept - (kept > 0)];
         if (!kept || order_things(last, &entries[i]) != 0) {
@@ -178,9 +177,8 @@ static int order_nodes(const void *a, const void *b, void *context)
 
 enum hp_err hp_llvm_tree_write(struct hp_llvm_tree *tree, FILE *out)
 {
-    uint32_t *order HP_CLEANUP(hp_free) = calloc(tree->n_nodes + 1, sizeof *order);
-    if (!order)
-        return hp_fail_nomem();
+    uint32_t *order HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&order, tree->n_nodes, sizeof *order));
     join_entries(tree);
     add_totals(tree);
     for (size_t i = 0; i < tree->n_nodes; i++)

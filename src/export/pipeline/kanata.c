@@ -5,6 +5,7 @@
  * fetched later than that: nothing earlier can come any more.
  */
 #include "base/base.h"
+#include "base/heap.h"
 #include "export/pipeline/log.h"
 
 #include <stdarg.h>
@@ -45,8 +46,9 @@ static void fini_log(void *state)
 
 /* --- The heap --------------------------------------------------------------------------------- */
 
-static bool is_before(const struct happening *a, const struct happening *b)
+static bool is_before(const void *x, const void *y)
 {
+    const struct happening *a = x, *b = y;
     return (HP_COMPARE(a->cycle, b->cycle) ?: HP_COMPARE(a->order, b->order)) < 0;
 }
 
@@ -57,26 +59,8 @@ static enum hp_err push(struct kanata *k, const struct hp_log_insn *insn, uint32
     HP_TRY(hp_grow(&k->heap, &k->cap, k->n + 1, sizeof *k->heap));
     const struct happening happening = {
         insn->timing->fetched + after, k->order++, insn->id, letter, number, stage};
-    size_t at = k->n++;
-    for (; at && is_before(&happening, &k->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        k->heap[at] = k->heap[(at - 1) / 2];
-    k->heap[at] = happening;
+    hp_heap_put(k->heap, k->n++, sizeof happening, &happening, is_before);
     return HP_OK;
-}
-
-static struct happening pop(struct kanata *k)
-{
-    struct happening first = k->heap[0], last = k->heap[--k->n];
-    size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < k->n; at = child) {
-        if (child + 1 < k->n && is_before(&k->heap[child + 1], &k->heap[child]))
-            child++;
-        if (!is_before(&k->heap[child], &last))
-            break;
-        k->heap[at] = k->heap[child];
-    }
-    k->heap[at] = last;
-    return first;
 }
 
 /* --- Writing ---------------------------------------------------------------------------------- */
@@ -97,7 +81,8 @@ static void write_before(struct kanata *k, uint64_t cycle)
 {
     FILE *out = k->log.setup.out;
     while (k->n && k->heap[0].cycle < cycle) {
-        struct happening h = pop(k);
+        struct happening h;
+        hp_heap_take(k->heap, k->n--, sizeof h, &h, is_before);
         advance(k, h.cycle);
         fprintf(out, "%c\t%" PRIu64 "\t", h.letter, h.id);
         if (h.letter == 'R')

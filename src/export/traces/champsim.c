@@ -56,8 +56,7 @@ static enum hp_err open_trace(void *state)
         return hp_fail(HP_ERR_UNSUPPORTED,
                        "a ChampSim trace can be made of x86_64 programs only, not of %s",
                        hp_arch_name(arch));
-    c->buffer = calloc(HP_BLOCK_MAX_INSNS, sizeof *c->buffer);
-    return c->buffer ? HP_OK : hp_fail_nomem();
+    return hp_new(&c->buffer, HP_BLOCK_MAX_INSNS, sizeof *c->buffer);
 }
 
 /* --- Registers -------------------------------------------------------------------------------- */
@@ -120,9 +119,8 @@ static enum hp_err make_records(struct champsim *c, const struct hp_stream_block
 {
     const struct hp_insn *insns;
     HP_TRY(hp_code_insns(c->setup.code, block->id, &insns));
-    struct record *records = calloc(block->code->insns, sizeof *records);
-    if (!records)
-        return hp_fail_nomem();
+    struct record *records;
+    HP_TRY(hp_new(&records, block->code->insns, sizeof *records));
     for (uint32_t i = 0; i < block->code->insns; i++) {
         records[i].ip = insns[i].address;
         if (rules[insns[i].flow].branch) {

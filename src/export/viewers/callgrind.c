@@ -207,11 +207,10 @@ static void put_header(struct writer *w)
     put_costs(w, w->code.totals);
 }
 
-static enum hp_err write_callgrind(const struct hp_profile *p,
-                                   const struct hp_export_request *request, FILE *out,
-                                   struct hp_export_written *written)
+static enum hp_err write_callgrind(struct hp_export_request *request)
 {
-    struct writer w HP_CLEANUP(release) = {.out = out, .profile = p};
+    const struct hp_profile *p = request->profile;
+    struct writer w HP_CLEANUP(release) = {.out = request->out, .profile = p};
     uint64_t *totals = w.code.totals;
     HP_TRY(hp_views_check(request, FORMAT));
     if (request->metric && strcmp(request->metric, "instructions") != 0)
@@ -219,19 +218,17 @@ static enum hp_err write_callgrind(const struct hp_profile *p,
                                        "cycles too: it takes no --metric");
     HP_TRY(hp_cg_code_init(&w.code, p));
     totals[HP_CG_CYCLES] /= HP_CYCLE_PARTS;
-    w.objects = calloc(p->n_modules + 1, sizeof *w.objects);
-    w.functions = calloc(p->n_functions + 1, sizeof *w.functions);
-    if (!w.objects || !w.functions)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(&w.objects, p->n_modules + 1, sizeof *w.objects));
+    HP_TRY(hp_new(&w.functions, p->n_functions + 1, sizeof *w.functions));
     put_header(&w);
     for (uint32_t i = 0; i < p->n_functions; i++)
         put_rows(&w, i);
     put_rows(&w, HP_PROFILE_NONE);
-    fprintf(out, "\ntotals:");
+    fprintf(w.out, "\ntotals:");
     put_costs(&w, totals);
-    *written = (struct hp_export_written){.unit = "instructions",
-                                          .written = totals[HP_CG_IR],
-                                          .total = w.code.tables.summary.instructions};
+    request->written = (struct hp_export_written){.unit = "instructions",
+                                                  .written = totals[HP_CG_IR],
+                                                  .total = w.code.tables.summary.instructions};
     return w.failed || w.code.failed || w.text.failed ? hp_fail_nomem() : HP_OK;
 }
 

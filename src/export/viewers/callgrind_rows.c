@@ -53,8 +53,7 @@ static int compare(const void *a, const void *b)
 static void join(struct hp_cg_code *code)
 {
     size_t kept = 0;
-    if (code->n_rows)
-        qsort(code->rows, code->n_rows, sizeof *code->rows, compare);
+    hp_sort(code->rows, code->n_rows, sizeof *code->rows, compare);
     for (size_t i = 0; i < code->n_rows; i++) {
         struct hp_cg_row *row = &code->rows[i], *last = kept ? &code->rows[kept - 1] : NULL;
         if (last && row->kind == HP_CG_COST && compare(last, row) == 0)
@@ -86,10 +85,9 @@ static enum hp_err make_edges(struct hp_cg_code *code)
     const struct hp_profile *p = code->profile;
     const struct hp_pblock *blocks = p->blocks;
     size_t n = p->n_blocks;
-    uint32_t *by_end HP_CLEANUP(hp_free) = calloc(n + 1, sizeof *by_end);
-    code->edges = malloc((p->n_edges + 1) * sizeof *code->edges);
-    if (!by_end || !code->edges)
-        return hp_fail_nomem();
+    uint32_t *by_end HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&by_end, n, sizeof *by_end));
+    HP_TRY(hp_new(&code->edges, p->n_edges, sizeof *code->edges));
     for (uint32_t i = 0; i < n; i++)
         by_end[i] = i;
     qsort_r(by_end, n, sizeof *by_end, compare_ends, p->blocks);
@@ -426,9 +424,7 @@ void hp_cg_rows_of(struct hp_cg_code *code, uint32_t function)
 static enum hp_err open_modules(struct hp_cg_code *code)
 {
     const struct hp_profile *p = code->profile;
-    code->modules = calloc(p->n_modules + 1, sizeof *code->modules);
-    if (!code->modules)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(&code->modules, p->n_modules, sizeof *code->modules));
     for (size_t i = 0; i < p->n_modules; i++)
         if (hp_module_code_open(hp_text(p->modules[i].path), hp_text(p->modules[i].build_id),
                                 p->run.started, &code->modules[i]) == HP_ERR_NOMEM)

@@ -297,10 +297,10 @@ static enum hp_err put_all(struct chrome *c)
     return c->text.failed ? hp_fail_nomem() : hp_json_finish(&c->json);
 }
 
-static enum hp_err write_chrome(const struct hp_profile *p, const struct hp_export_request *request,
-                                FILE *out, struct hp_export_written *written)
+static enum hp_err write_chrome(struct hp_export_request *request)
 {
-    struct chrome c HP_CLEANUP(release) = {.profile = p, .json = {.out = out, .lines = 2}};
+    const struct hp_profile *p = request->profile;
+    struct chrome c HP_CLEANUP(release) = {.profile = p, .json = {.out = request->out, .lines = 2}};
     if (request->module || request->table || request->metric)
         return hp_fail(HP_ERR_INVALID, "the format 'chrome' has no use for --%s",
                        request->module  ? "module"
@@ -312,13 +312,13 @@ static enum hp_err write_chrome(const struct hp_profile *p, const struct hp_expo
                        "exact,hotspots), and no windows in cycles (--machine modern)");
     HP_TRY(hp_tables_init(&c.tables, p));
     HP_TRY(hp_tables_count_blocks(&c.tables));
-    c.slices = calloc(p->n_hotspot_slices + 1, sizeof *c.slices);
-    HP_TRY(c.slices ? put_all(&c) : hp_fail_nomem());
-    *written = (struct hp_export_written){.unit = "slices and windows",
-                                          .written = c.counters,
-                                          .total = p->n_hotspot_slices + p->n_windows};
-    snprintf(written->detail, sizeof written->detail, "%" PRIu64 " phases of %zu hot spots",
-             c.phases, p->n_hotspots);
+    HP_TRY(hp_new(&c.slices, p->n_hotspot_slices, sizeof *c.slices));
+    HP_TRY(put_all(&c));
+    request->written = (struct hp_export_written){.unit = "slices and windows",
+                                                  .written = c.counters,
+                                                  .total = p->n_hotspot_slices + p->n_windows};
+    snprintf(request->written.detail, sizeof request->written.detail,
+             "%" PRIu64 " phases of %zu hot spots", c.phases, p->n_hotspots);
     return HP_OK;
 }
 

@@ -33,16 +33,15 @@ static void put_stack(const struct hp_profile *p, const char **names, uint32_t c
     fprintf(out, "%" PRIu64 "\n", self);
 }
 
-static enum hp_err write_folded(const struct hp_profile *p, const struct hp_export_request *request,
-                                FILE *out, struct hp_export_written *written)
+static enum hp_err write_folded(struct hp_export_request *request)
 {
+    const struct hp_profile *p = request->profile;
     struct hp_tables tables HP_CLEANUP(hp_tables_fini) = {0};
     struct hp_strings texts HP_CLEANUP(hp_strings_fini) = {0};
-    const char **names HP_CLEANUP(hp_free) = calloc(p->n_functions + 1, sizeof *names);
+    const char **names HP_CLEANUP(hp_free) = NULL;
     uint64_t sum = 0;
-    if (!names)
-        return hp_fail_nomem();
-    HP_TRY(hp_stacks_init(&tables, p, request, "folded"));
+    HP_TRY(hp_new(&names, p->n_functions + 1, sizeof *names));
+    HP_TRY(hp_stacks_init(&tables, request, "folded"));
     HP_TRY(make_names(&tables, &texts, names));
     for (uint32_t i = 0; i < p->n_contexts; i++) {
         size_t n;
@@ -52,10 +51,10 @@ static enum hp_err write_folded(const struct hp_profile *p, const struct hp_expo
         for (size_t k = 0; k < n; k++)
             hp_add_up(&self, counts[k].self);
         if (self)
-            put_stack(p, names, i, self, out);
+            put_stack(p, names, i, self, request->out);
         hp_add_up(&sum, self);
     }
-    *written = hp_stacks_written(&tables, sum);
+    request->written = hp_stacks_written(&tables, sum);
     return HP_OK;
 }
 

@@ -214,9 +214,8 @@ static void put_function(struct writer *w, uint32_t function)
 static enum hp_err put_mappings(struct writer *w)
 {
     const struct hp_profile *p = w->profile;
-    uint64_t *limits HP_CLEANUP(hp_free) = calloc(p->n_modules + 1, sizeof *limits);
-    if (!limits)
-        return hp_fail_nomem();
+    uint64_t *limits HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&limits, p->n_modules, sizeof *limits));
     for (size_t i = 0; i < p->n_functions; i++) {
         const struct hp_pfunction *f = &p->functions[i];
         uint64_t end = hp_saturating_add(f->place.offset, f->size ? f->size : 1);
@@ -272,18 +271,18 @@ static enum hp_err put_profile(struct writer *w)
     return w->file.failed || w->text.failed ? hp_fail_nomem() : HP_OK;
 }
 
-static enum hp_err write_pprof(const struct hp_profile *p, const struct hp_export_request *request,
-                               FILE *out, struct hp_export_written *written)
+static enum hp_err write_pprof(struct hp_export_request *request)
 {
-    struct writer w HP_CLEANUP(release) = {.out = out, .profile = p};
-    HP_TRY(hp_stacks_init(&w.tables, p, request, "pprof"));
-    w.used = calloc(p->n_functions + 1, sizeof *w.used);
+    const struct hp_profile *p = request->profile;
+    struct writer w HP_CLEANUP(release) = {.out = request->out, .profile = p};
+    HP_TRY(hp_stacks_init(&w.tables, request, "pprof"));
+    HP_TRY(hp_new(&w.used, p->n_functions + 1, sizeof *w.used));
     /* 16: with the header of gzip, which has no time in it: equal profiles make equal files. */
-    if (!w.used || deflateInit2(&w.zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
-                                Z_DEFAULT_STRATEGY) != Z_OK)
+    if (deflateInit2(&w.zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=
+        Z_OK)
         return hp_fail_nomem();
     HP_TRY(put_profile(&w));
-    *written = hp_stacks_written(&w.tables, w.sum);
+    request->written = hp_stacks_written(&w.tables, w.sum);
     return HP_OK;
 }
 

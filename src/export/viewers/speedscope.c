@@ -186,18 +186,15 @@ static size_t put_threads(struct writer *w)
 
 /* --- The file --------------------------------------------------------------------------------- */
 
-static enum hp_err write_speedscope(const struct hp_profile *p,
-                                    const struct hp_export_request *request, FILE *out,
-                                    struct hp_export_written *written)
+static enum hp_err write_speedscope(struct hp_export_request *request)
 {
-    struct writer w HP_CLEANUP(release) = {.json = {.out = out, .lines = 4}, .profile = p};
+    const struct hp_profile *p = request->profile;
+    struct writer w HP_CLEANUP(release) = {.json = {.out = request->out, .lines = 4}, .profile = p};
     struct hp_json *json = &w.json;
-    HP_TRY(hp_stacks_init(&w.tables, p, request, "speedscope"));
-    w.frames = calloc(p->n_functions + 1, sizeof *w.frames);
-    w.order = calloc(p->n_context_counts + 1, sizeof *w.order);
-    w.nodes = calloc(p->n_contexts + 1, sizeof *w.nodes);
-    if (!w.frames || !w.order || !w.nodes)
-        return hp_fail_nomem();
+    HP_TRY(hp_stacks_init(&w.tables, request, "speedscope"));
+    HP_TRY(hp_new(&w.frames, p->n_functions + 1, sizeof *w.frames));
+    HP_TRY(hp_new(&w.order, p->n_context_counts, sizeof *w.order));
+    HP_TRY(hp_new(&w.nodes, p->n_contexts + 1, sizeof *w.nodes));
     hp_views_command(p, &w.text);
     hp_json_begin_object(json);
     hp_json_put_string(json, "$schema", "https://www.speedscope.app/file-format-schema.json");
@@ -209,7 +206,7 @@ static enum hp_err write_speedscope(const struct hp_profile *p,
     size_t heaviest = put_threads(&w);
     hp_json_put_uint(json, "activeProfileIndex", heaviest);
     hp_json_end_object(json);
-    *written = hp_stacks_written(&w.tables, w.sum);
+    request->written = hp_stacks_written(&w.tables, w.sum);
     return w.text.failed ? hp_fail_nomem() : hp_json_finish(json);
 }
 

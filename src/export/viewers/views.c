@@ -39,8 +39,8 @@ void hp_views_command(const struct hp_profile *profile, struct hp_strbuf *text)
     }
 }
 
-enum hp_err hp_stacks_init(struct hp_tables *tables, const struct hp_profile *profile,
-                           const struct hp_export_request *request, const char *format)
+enum hp_err hp_stacks_init(struct hp_tables *tables, const struct hp_export_request *request,
+                           const char *format)
 {
     HP_TRY(hp_views_check(request, format));
     if (request->metric && strcmp(request->metric, "instructions") != 0)
@@ -48,8 +48,8 @@ enum hp_err hp_stacks_init(struct hp_tables *tables, const struct hp_profile *pr
                        "'%s' has instructions: by calling context nothing else is known (the "
                        "format callgrind has cycles)",
                        format);
-    HP_TRY(hp_tables_init(tables, profile));
-    if (profile->n_contexts == 0 && tables->summary.instructions > 0)
+    HP_TRY(hp_tables_init(tables, request->profile));
+    if (request->profile->n_contexts == 0 && tables->summary.instructions > 0)
         return hp_fail(HP_ERR_INVALID,
                        "the profile has no calling contexts, which '%s' is made of: record it "
                        "with hotpath record --profile exact",

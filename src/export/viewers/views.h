@@ -22,8 +22,8 @@ void hp_views_command(const struct hp_profile *profile, struct hp_strbuf *text);
 
 /* Makes the tables (hp_tables_fini()). HP_ERR_INVALID: the profile has no contexts, or none that a
  * run can have; or something is asked for that cannot be told by context. */
-enum hp_err hp_stacks_init(struct hp_tables *tables, const struct hp_profile *profile,
-                           const struct hp_export_request *request, const char *format);
+enum hp_err hp_stacks_init(struct hp_tables *tables, const struct hp_export_request *request,
+                           const char *format);
 
 /* The functions of a context, innermost first (HP_PROFILE_NONE: not known); returns how many. */
 size_t hp_stacks_functions(const struct hp_profile *profile, uint32_t context,

@@ -11,6 +11,7 @@
  * ends soon, and if only one does there is little to try.
  */
 #include "base/grow.h"
+#include "base/heap.h"
 #include "profiler/sample/reconstruct_impl.h"
 
 #include <math.h>
@@ -22,8 +23,9 @@
 /* --- The heap --------------------------------------------------------------------------------- */
 
 /* Ties go to the one found first, so that results are deterministic. */
-static bool before(const struct hp_walk_choice *a, const struct hp_walk_choice *b)
+static bool before(const void *x, const void *y)
 {
+    const struct hp_walk_choice *a = x, *b = y;
     if (a->cost < b->cost || a->cost > b->cost)
         return a->cost < b->cost;
     return a->state != b->state ? a->state < b->state : a->arrow < b->arrow;
@@ -32,26 +34,15 @@ static bool before(const struct hp_walk_choice *a, const struct hp_walk_choice *
 static enum hp_err put(struct hp_backward_walk *walk, const struct hp_walk_choice *choice)
 {
     HP_TRY(hp_grow(&walk->heap, &walk->cap_heap, walk->n_heap + 1, sizeof *walk->heap));
-    size_t i = walk->n_heap++;
     walk->pending[walk->states[choice->state].level]++;
-    for (; i && before(choice, &walk->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        walk->heap[i] = walk->heap[(i - 1) / 2];
-    walk->heap[i] = *choice;
+    hp_heap_put(walk->heap, walk->n_heap++, sizeof *choice, choice, before);
     return HP_OK;
 }
 
 static struct hp_walk_choice take(struct hp_backward_walk *walk)
 {
-    struct hp_walk_choice best = walk->heap[0], last = walk->heap[--walk->n_heap];
-    size_t i = 0, child;
-    for (; (child = 2 * i + 1) < walk->n_heap; i = child) {
-        if (child + 1 < walk->n_heap && before(&walk->heap[child + 1], &walk->heap[child]))
-            child++;
-        if (!before(&walk->heap[child], &last))
-            break;
-        walk->heap[i] = walk->heap[child];
-    }
-    walk->heap[i] = last;
+    struct hp_walk_choice best;
+    hp_heap_take(walk->heap, walk->n_heap--, sizeof best, &best, before);
     walk->pending[walk->states[best.state].level]--;
     return best;
 }

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/compare.h"
 #include "base/grow.h"
+#include "base/heap.h"
 #include "base/lists.h"
 #include "base/map64.h"
 #include "base/outfile.h"
@@ -136,6 +137,41 @@ static void arrays_grow_and_new_room_is_zero(void **state)
     for (uint32_t n = 1; n <= 10000; n++)
         assert_int_equal(array[n - 1], n);
     free(array);
+}
+
+static void new_arrays_are_zero_and_may_be_empty(void **state)
+{
+    (void)state;
+    uint32_t *array = NULL;
+    assert_int_equal(hp_new(&array, 3, sizeof *array), HP_OK);
+    assert_int_equal(array[0] | array[1] | array[2], 0);
+    free(array);
+    assert_int_equal(hp_new(&array, 0, sizeof *array), HP_OK);
+    assert_non_null(array);
+    free(array);
+    assert_int_equal(hp_new(&array, SIZE_MAX, sizeof *array), HP_ERR_NOMEM);
+    assert_null(array);
+}
+
+static bool is_less(const void *a, const void *b)
+{
+    return *(const uint32_t *)a < *(const uint32_t *)b;
+}
+
+static void heaps_give_the_first(void **state)
+{
+    (void)state;
+    uint32_t heap[200], value, taken = 0;
+    for (uint32_t i = 0; i < 200; i++) {
+        value = i * 7919 % 101;
+        hp_heap_put(heap, i, sizeof value, &value, is_less);
+    }
+    for (size_t n = 200; n; n--) {
+        hp_heap_take(heap, n, sizeof value, &value, is_less);
+        assert_true(value >= taken);
+        taken = value;
+    }
+    assert_int_equal(taken, 100);
 }
 
 static void arrays_that_cannot_grow_stay(void **state)
@@ -391,6 +427,8 @@ int main(void)
         cmocka_unit_test(what_is_held_is_released_however_a_function_ends),
         cmocka_unit_test(arrays_grow_and_new_room_is_zero),
         cmocka_unit_test(arrays_that_cannot_grow_stay),
+        cmocka_unit_test(new_arrays_are_zero_and_may_be_empty),
+        cmocka_unit_test(heaps_give_the_first),
         cmocka_unit_test(maps_keep_what_is_put),
         cmocka_unit_test(lists_keep_the_order_of_things),
         cmocka_unit_test(strings_are_kept_once),

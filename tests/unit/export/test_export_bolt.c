@@ -74,8 +74,8 @@ static struct hp_profile profile(void)
 static struct hp_flows flows_of(const struct hp_profile *p, const char *table)
 {
     struct hp_flows flows;
-    struct hp_export_request request = {.module = "prog", .table = table};
-    assert_int_equal(hp_flows_init(&flows, p, &request), HP_OK);
+    struct hp_export_request request = {.profile = p, .module = "prog", .table = table};
+    assert_int_equal(hp_flows_init(&flows, &request), HP_OK);
     return flows;
 }
 
@@ -165,8 +165,9 @@ static void tables_count_along_their_paths(void **state)
     assert_int_equal(flows.edges[0], 0);
     assert_int_equal(flows.continued[4], 5);
     assert_int_equal(flows.lost, 3); /* a path without steps */
-    struct hp_export_written written = hp_flows_written(&flows, "things", 5, 6, "elsewhere");
-    assert_string_equal(written.missing,
+    struct hp_export_request request = {0};
+    hp_flows_written(&flows, &request, "things", 5, 6, "elsewhere");
+    assert_string_equal(request.written.missing,
                         "elsewhere; 3 executions of paths whose blocks are not in the profile");
     hp_flows_fini(&flows);
     /* 41 instructions of a path of 4 are 10 executions. */
@@ -213,7 +214,8 @@ static void assert_refused(const struct hp_profile *p, struct hp_export_request 
                            const char *why)
 {
     struct hp_flows flows;
-    assert_int_equal(hp_flows_init(&flows, p, &request), HP_ERR_INVALID);
+    request.profile = p;
+    assert_int_equal(hp_flows_init(&flows, &request), HP_ERR_INVALID);
     assert_non_null(strstr(hp_error_text(), why));
     hp_flows_fini(&flows);
 }

@@ -308,7 +308,11 @@ static enum hp_err write_profile(const struct hp_profile *profile, const char *n
     *o = (struct output){0};
     assert_int_equal(hp_export_find(name, &format), HP_OK);
     FILE *out = open_memstream(&o->text, &o->size);
-    enum hp_err err = format->write(profile, request, out, &o->written);
+    struct hp_export_request full = *request;
+    full.profile = profile;
+    full.out = out;
+    enum hp_err err = format->write(&full);
+    o->written = full.written;
     fclose(out);
     return err;
 }

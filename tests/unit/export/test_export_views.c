@@ -54,12 +54,12 @@ static char *export(const char *name, const struct hp_profile *p, size_t *size,
                     struct hp_export_written *written)
 {
     const struct hp_export_format *format;
-    struct hp_export_request request = {0};
     char *text = NULL;
     assert_int_equal(hp_export_find(name, &format), HP_OK);
-    FILE *file = open_memstream(&text, size);
-    assert_int_equal(format->write(p, &request, file, written), HP_OK);
-    fclose(file);
+    struct hp_export_request request = {.profile = p, .out = open_memstream(&text, size)};
+    assert_int_equal(format->write(&request), HP_OK);
+    *written = request.written;
+    fclose(request.out);
     return text;
 }
 
@@ -80,14 +80,14 @@ static void assert_refused(const char *name, const struct hp_profile *p,
                            struct hp_export_request request, const char *why)
 {
     const struct hp_export_format *format;
-    struct hp_export_written written;
     char *text = NULL;
     size_t size;
     assert_int_equal(hp_export_find(name, &format), HP_OK);
-    FILE *file = open_memstream(&text, &size);
-    assert_int_equal(format->write(p, &request, file, &written), HP_ERR_INVALID);
+    request.profile = p;
+    request.out = open_memstream(&text, &size);
+    assert_int_equal(format->write(&request), HP_ERR_INVALID);
     assert_non_null(strstr(hp_error_text(), why));
-    fclose(file);
+    fclose(request.out);
     assert_int_equal(size, 0);
     free(text);
 }
