@@ -33,11 +33,9 @@ enum hp_err hp_baseline_load(const char *path, struct hp_baseline **baseline);
 enum hp_err hp_baseline_new(struct hp_baseline **baseline);
 void hp_baseline_free(struct hp_baseline *baseline);
 
-/*
- * The digest of a benchmark, with one more function that stands for all that are not listed; free
- * it with hp_digest_free(). HP_ERR_NOTFOUND: the text lists the names there are. HP_ERR_FORMAT: the
- * text says which line is wrong.
- */
+/* The digest of a benchmark, with one more function that stands for all that are not listed; free
+ * it, even on failure. `*digest` must be NULL before. HP_ERR_NOTFOUND: the text lists the names
+ * there are. HP_ERR_FORMAT: the text says which line is wrong. */
 enum hp_err hp_baseline_get(const struct hp_baseline *baseline, const char *name,
                             struct hp_digest **digest);
 
@@ -50,15 +48,5 @@ enum hp_err hp_baseline_save(const struct hp_baseline *baseline, const char *pat
 
 /* What the function of hp_baseline_get() that stands for the others is called. */
 #define HP_BASELINE_REST "(others)"
-
-/* Appends what is worth keeping of a digest. */
-enum hp_err hp_baseline_format(struct hp_strbuf *text, const struct hp_digest *digest);
-
-/* Reads such lines. HP_ERR_FORMAT: the text says which line is wrong. */
-enum hp_err hp_baseline_parse(const struct hp_baseline_section *section, struct hp_digest **digest);
-
-/* Any text as a word, and back. HP_ERR_FORMAT: a '%' without two hexadecimal digits. */
-void hp_word_write(struct hp_strbuf *text, const char *word);
-enum hp_err hp_word_read(struct hp_strings *strings, const char *word, const char **text);
 
 #endif

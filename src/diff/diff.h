@@ -59,7 +59,7 @@ struct hp_diff_options {
     const char *old_source, *new_source; /* directories */
 };
 
-/* Both digests must outlive it. HP_ERR_NOMEM. */
+/* Both digests must outlive it. Free it even on failure: HP_ERR_NOMEM. */
 enum hp_err hp_diff_make(const struct hp_digest *old, const struct hp_digest *new,
                          const struct hp_diff_options *options, struct hp_diff **diff);
 void hp_diff_free(struct hp_diff *diff);
@@ -105,9 +105,6 @@ enum hp_err hp_diff_match(struct hp_diff *diff, struct hp_diff_sources *sources,
 /* Matches the lines of two functions that are the same. */
 enum hp_err hp_diff_align(struct hp_diff *diff, struct hp_diff_sources *sources,
                           const struct hp_dfunction *old, const struct hp_dfunction *new);
-
-/* Matches loops and paths, after functions and lines. */
-enum hp_err hp_diff_follow(struct hp_diff *diff);
 
 /* Whether two lines of source say the same, but for blanks; < 0: the text of one is not known. */
 int hp_diff_same_text(struct hp_diff_sources *sources, const struct hp_dline *old,

@@ -26,14 +26,6 @@ static const char *take(struct hp_digest *digest, char *text)
     return kept;
 }
 
-static enum hp_err keep(struct hp_digest *digest, struct hp_strbuf *text, const char **to)
-{
-    *to =
-        text->failed ? NULL : hp_strings_add(&digest->strings, hp_strbuf_text(text), text->length);
-    hp_strbuf_fini(text);
-    return *to ? HP_OK : hp_fail_nomem();
-}
-
 enum hp_err hp_digest_add_function(struct hp_digest *d, const struct hp_dfunction *function)
 {
     HP_TRY(
@@ -51,19 +43,17 @@ enum hp_err hp_digest_add_line(struct hp_digest *d, const struct hp_dline *line)
 
 enum hp_err hp_digest_name(struct hp_digest *d, struct hp_dfunction *f, const char *name, size_t n)
 {
-    struct hp_strbuf text = {0};
     const char *module = *f->module ? f->module : "?";
     if (n)
-        hp_strbuf_bytes(&text, name, n);
+        f->name = hp_strings_add(&d->strings, name, n);
     else if (*f->key)
-        hp_strbuf_add(&text, f->key);
+        f->name = f->key;
     else if (f->nameless)
-        hp_strbuf_format(&text, "%s+%s", module, HP_HEX(f->nameless));
+        f->name = hp_strings_format(&d->strings, "%s+%s", module, HP_HEX(f->nameless));
     else
-        hp_strbuf_format(&text, "%s (no symbols)", module);
-    HP_TRY(keep(d, &text, &f->name));
-    f->loose = take(d, hp_lambda_key(f->name));
-    return HP_OK;
+        f->name = hp_strings_format(&d->strings, "%s (no symbols)", module);
+    f->loose = f->name ? take(d, hp_lambda_key(f->name)) : NULL;
+    return f->name ? HP_OK : hp_fail_nomem();
 }
 
 /* --- Functions -------------------------------------------------------------------------------- */
@@ -351,10 +341,11 @@ static enum hp_err make_totals(struct making *m)
 static enum hp_err join(struct hp_digest *d, const char *const *words, const char *between,
                         const char **to)
 {
-    struct hp_strbuf text = {0};
+    struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
     for (size_t i = 0; words && words[i]; i++)
         hp_strbuf_format(&text, "%s%s", i ? between : "", words[i]);
-    return keep(d, &text, to);
+    *to = hp_strings_add(&d->strings, hp_strbuf_text(&text), text.length);
+    return *to && !text.failed ? HP_OK : hp_fail_nomem();
 }
 
 static bool is_libc(const char *name)
@@ -377,11 +368,11 @@ static enum hp_err describe(struct making *m)
     for (size_t i = 0; i < m->profile->n_modules; i++) {
         const struct hp_pmodule *module = &m->profile->modules[i];
         const char *name = hp_base_name(hp_text(module->path));
-        struct hp_strbuf text = {0};
         if (!is_libc(name))
             continue;
-        hp_strbuf_format(&text, "%s %.12s", name, hp_text(module->build_id));
-        return keep(d, &text, &d->about[HP_ABOUT_LIBC]);
+        d->about[HP_ABOUT_LIBC] =
+            hp_strings_format(&d->strings, "%s %.12s", name, hp_text(module->build_id));
+        return d->about[HP_ABOUT_LIBC] ? HP_OK : hp_fail_nomem();
     }
     return HP_OK;
 }
@@ -416,12 +407,7 @@ enum hp_err hp_digest_make(const struct hp_profile *profile,
     struct symbol *symbols HP_CLEANUP(hp_free) = calloc(n, sizeof *symbols);
     uint32_t *groups HP_CLEANUP(hp_free) = malloc(n * sizeof *groups);
     struct making m = {*digest, profile, options, modules, symbols, groups};
-    enum hp_err err = modules && symbols && groups ? make(&m) : hp_fail_nomem();
-    if (err != HP_OK) {
-        hp_digest_free(*digest);
-        *digest = NULL;
-    }
-    return err;
+    return modules && symbols && groups ? make(&m) : hp_fail_nomem();
 }
 
 void hp_digest_free(struct hp_digest *digest)

@@ -118,10 +118,9 @@ struct hp_digest_options {
     const char *const *modules; /* only these files: "gzip", "libz.so"; ended by NULL. NULL: all */
 };
 
-/*
- * Makes the digest of a normal profile, which must outlive it. HP_ERR_INVALID: its references do
- * not fit together. HP_ERR_NOTFOUND: nothing was executed in one of the modules.
- */
+/* Makes the digest of a normal profile, which must outlive it; free it even on failure. `*digest`
+ * must be NULL before. HP_ERR_INVALID: its references do not fit together. HP_ERR_NOTFOUND: nothing
+ * was executed in one of the modules. */
 enum hp_err hp_digest_make(const struct hp_profile *profile,
                            const struct hp_digest_options *options, struct hp_digest **digest);
 void hp_digest_free(struct hp_digest *digest);

@@ -157,8 +157,7 @@ static enum hp_err add_path(struct hp_digest *d, const struct hp_profile *p, con
                             const struct weight *weight)
 {
     size_t n, first = d->n_steps;
-    const struct hp_pstep *steps =
-        hp_items_of(p->path_steps, p->n_path_steps, sizeof *p->path_steps, weight->path, &n);
+    const struct hp_pstep *steps = hp_items(p, HP_ROW_PATH_STEP, weight->path, &n);
     bool known = steps != NULL;
     HP_TRY(hp_grow(&d->steps, &d->steps_capacity, d->n_steps + n + 1, sizeof *d->steps));
     HP_TRY(hp_grow(&d->paths, &d->paths_capacity, d->n_paths + 1, sizeof *d->paths));

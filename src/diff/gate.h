@@ -36,9 +36,6 @@ struct hp_gate {
 enum hp_err hp_gate_make(const struct hp_diff *diff, const struct hp_gate_limits *limits,
                          struct hp_gate **gate);
 
-/* Whether a total rose by more than its limit. */
-bool hp_gate_exceeds(const struct hp_gate *gate, enum hp_total total);
-
 struct hp_gate_print {
     const char *name;     /* of the benchmark */
     const char *baseline; /* file */

@@ -157,8 +157,7 @@ static enum hp_err add_paths(struct hp_flows *flows, struct ends *ends, const ch
         uint64_t count;
         if (strcmp(entry->table, table) != 0)
             continue;
-        const struct hp_pstep *steps =
-            hp_items_of(p->path_steps, p->n_path_steps, sizeof *p->path_steps, entry->path, &n);
+        const struct hp_pstep *steps = hp_items(p, HP_ROW_PATH_STEP, entry->path, &n);
         HP_TRY(executions_of(p, entry, steps, n, &count));
         add_steps(flows, ends, steps, n, count);
         hp_add_up(n ? &ends->starts[steps[0].block] : &flows->lost, count);

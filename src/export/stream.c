@@ -8,7 +8,7 @@
 struct stream {
     struct hp_profiler base; /* first */
     const struct hp_export_format *format;
-    struct hp_stream_setup *state; /* of the format: this, and what it has behind it */
+    struct hp_stream_setup *state; /* of the format: this, and what it has behind it; behind us */
     struct side {
         struct stream *stream;
         bool wanted;
@@ -98,7 +98,6 @@ static void free_stream(struct hp_profiler *profiler)
     struct stream *s = (struct stream *)profiler;
     if (s->format->fini)
         s->format->fini(s->state);
-    free(s->state);
     free(s);
 }
 
@@ -116,13 +115,9 @@ enum hp_err hp_stream_profiler_new(const struct hp_export_format *format,
                                    const struct hp_stream_setup *setup,
                                    struct hp_profiler **profiler)
 {
-    struct stream *s = calloc(1, sizeof *s);
-    struct hp_stream_setup *state = calloc(1, format->state_size);
-    if (!s || !state) {
-        free(s);
-        free(state);
-        return hp_fail_nomem();
-    }
+    struct stream *s;
+    HP_TRY(hp_new(&s, 1, sizeof *s + format->state_size));
+    struct hp_stream_setup *state = (void *)(s + 1);
     *state = *setup;
     *s = (struct stream){{&ops}, format, state, .wanted = {s, true}, .others = {s, false}};
     setup->written->unit = "instructions";

@@ -248,7 +248,7 @@ static void add_lines(struct hp_cg_code *code, uint32_t block)
 {
     const struct hp_profile *p = code->profile;
     size_t n;
-    const struct hp_pline *lines = hp_items_of(p->lines, p->n_lines, sizeof *lines, block, &n);
+    const struct hp_pline *lines = hp_items(p, HP_ROW_LINE, block, &n);
     uint64_t insns = 0, count = code->tables.block_counts[block];
     for (size_t i = 0; i < n; i++)
         insns += lines[i].insns;
@@ -390,12 +390,11 @@ static void add_calls(struct hp_cg_code *code, uint32_t function)
     size_t n, n_counts;
     if (function == HP_PROFILE_NONE) /* the start of a thread, or a signal: nobody calls */
         return;
-    const struct hp_pcall *calls = hp_items_of(p->calls, p->n_calls, sizeof *calls, function, &n);
+    const struct hp_pcall *calls = hp_items(p, HP_ROW_CALL, function, &n);
     for (size_t i = 0; i < n; i++) {
         uint32_t call = (uint32_t)(&calls[i] - p->calls);
         struct hp_cg_call sum = {.callee = calls[i].callee};
-        const struct hp_pcall_count *counts =
-            hp_items_of(p->call_counts, p->n_call_counts, sizeof *counts, call, &n_counts);
+        const struct hp_pcall_count *counts = hp_items(p, HP_ROW_CALL_COUNT, call, &n_counts);
         for (size_t k = 0; k < n_counts; k++) {
             hp_add_up(&sum.count, counts[k].count);
             hp_add_up(&sum.inclusive, counts[k].inclusive);

@@ -46,8 +46,7 @@ static enum hp_err write_folded(struct hp_export_request *request)
     for (uint32_t i = 0; i < p->n_contexts; i++) {
         size_t n;
         uint64_t self = 0;
-        const struct hp_pcontext_count *counts =
-            hp_items_of(p->context_counts, p->n_context_counts, sizeof *counts, i, &n);
+        const struct hp_pcontext_count *counts = hp_items(p, HP_ROW_CONTEXT_COUNT, i, &n);
         for (size_t k = 0; k < n; k++)
             hp_add_up(&self, counts[k].self);
         if (self)

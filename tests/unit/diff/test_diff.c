@@ -328,7 +328,7 @@ static struct hp_digest *through_file(const struct hp_digest *digest, const char
 {
     char path[] = "/tmp/hotpath-baseline.XXXXXX";
     struct hp_baseline *baseline;
-    struct hp_digest *back;
+    struct hp_digest *back = NULL;
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
