@@ -25,8 +25,7 @@ enum hp_err hp_cli_load(const char *path, struct hp_profile **profile);
 
 HP_CLEANUP_POINTER(hp_cli_free_profile, struct hp_profile, hp_profile_free)
 
-/* How a report should look on `file`: colour and width only for a terminal (NO_COLOR is
- * honoured). */
+/* How a report looks on `file`: colour (unless NO_COLOR is set) and width only for a terminal. */
 void hp_cli_style(struct hp_report_options *options, FILE *file);
 
 /* What a report command line may say about the output. */
@@ -65,8 +64,7 @@ enum hp_err hp_cli_flush(void);
 /* `*name` becomes `pattern` with "%p" replaced by hotpath's process id and "%%" by "%". Free it. */
 enum hp_err hp_cli_output_name(const char *pattern, char **name);
 
-/* HP_ERR_IO: a file of that name cannot be written. That should be known before a program runs for
- * an hour. */
+/* Before a program runs for an hour. HP_ERR_IO: a file of that name cannot be written. */
 enum hp_err hp_cli_check_output(const char *path);
 
 struct hp_progress {

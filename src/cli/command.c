@@ -20,12 +20,6 @@ static const struct hp_command group_wpp = {
             "small, and expanded to exactly that sequence again.\n",
 };
 
-extern const struct hp_command hp_command_run, hp_command_record, hp_command_top, hp_command_report,
-    hp_command_export, hp_command_annotate, hp_command_html, hp_command_compare, hp_command_diff,
-    hp_command_ci, hp_command_merge, hp_command_trace_record, hp_command_trace_info,
-    hp_command_trace_check, hp_command_trace_dump, hp_command_trace_replay, hp_command_wpp_info,
-    hp_command_wpp_expand, hp_command_wpp_hot, hp_command_lab, hp_command_help;
-
 const struct hp_command *const hp_commands[] = {
     &hp_command_run,          &hp_command_record,       &hp_command_top,
     &hp_command_report,       &hp_command_export,       &hp_command_annotate,
@@ -83,8 +77,7 @@ enum hp_err hp_fail_usage(const struct hp_invocation *call, const char *wrong)
                    call->command->synopsis);
 }
 
-/* Whether there are as many words as the synopsis says. Where it has a choice, "(A | B)", the
- * command sees to it. */
+/* Are there as many words as the synopsis says? A choice, "(A | B)", the command checks itself. */
 static enum hp_err check_words(const struct hp_invocation *call)
 {
     const char *synopsis = call->command->synopsis;

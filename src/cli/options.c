@@ -17,7 +17,8 @@ static double scale_of(char letter, double thousand)
 }
 
 /* A number with a letter behind it that stands for a power of `thousand`. */
-static bool parse_scaled(const char *text, double thousand, uint64_t *value)
+static enum hp_err parse_scaled(const char *text, double thousand, const char *what,
+                                uint64_t *value)
 {
     char *end;
     bool plain = *text != 0;
@@ -25,7 +26,7 @@ static bool parse_scaled(const char *text, double thousand, uint64_t *value)
         plain = plain && isdigit((unsigned char)*c);
     if (plain && strlen(text) < 20) {
         *value = strtoull(text, NULL, 10);
-        return true;
+        return HP_OK;
     }
     double number = strtod(text, &end);
     double scale = scale_of(*end, thousand);
@@ -33,23 +34,19 @@ static bool parse_scaled(const char *text, double thousand, uint64_t *value)
         end++;
     bool decimal = isdigit((unsigned char)text[0]) && !strpbrk(text, "xX");
     if (end == text || *end || !decimal || !(number * scale < 1.8e19))
-        return false;
+        return hp_fail(HP_ERR_INVALID, "'%s' is not a %s", text, what);
     *value = (uint64_t)(number * scale + 0.5); /* 1.001k is 1000.9999... here */
-    return true;
+    return HP_OK;
 }
 
 enum hp_err hp_parse_count(const char *text, uint64_t *value)
 {
-    if (parse_scaled(text, 1000, value))
-        return HP_OK;
-    return hp_fail(HP_ERR_INVALID, "'%s' is not a number (examples: 1000, 10k, 2.5M, 1G)", text);
+    return parse_scaled(text, 1000, "number (examples: 1000, 10k, 2.5M, 1G)", value);
 }
 
 enum hp_err hp_parse_size(const char *text, uint64_t *value)
 {
-    if (parse_scaled(text, 1024, value))
-        return HP_OK;
-    return hp_fail(HP_ERR_INVALID, "'%s' is not a size (examples: 65536, 64k, 256M, 1G)", text);
+    return parse_scaled(text, 1024, "size (examples: 65536, 64k, 256M, 1G)", value);
 }
 
 enum hp_err hp_parse_percent(const char *text, double *value)

@@ -35,6 +35,9 @@ struct hp_option {
 #define HP_COUNT(member) HP_OPT_COUNT, offsetof(struct request, member)
 #define HP_TEXTS(member) HP_OPT_TEXTS, offsetof(struct request, member)
 
+/* The values of such a command, with defaults for some members. */
+#define HP_VALUES(...) sizeof(struct request), (&(const struct request){__VA_ARGS__})
+
 /* A command line, parsed. */
 struct hp_invocation {
     const struct hp_command *command;
@@ -83,8 +86,7 @@ const struct hp_option *hp_command_option(const struct hp_command *command, size
 const struct hp_option *hp_option_find(const struct hp_command *command, const char *word,
                                        const char **argument);
 
-/* Parses, does what is asked for, prints what failed. argv[0] is the command's name. Returns the
- * exit status. */
+/* Parses, runs, prints what failed; argv[0] is the command's name. Returns the exit status. */
 int hp_command_execute(const struct hp_command *command, int argc, char **argv);
 
 /* HP_ERR_INVALID: what is wrong with the words, and how the command is used. */

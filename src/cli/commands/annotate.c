@@ -59,6 +59,6 @@ const struct hp_command hp_command_annotate = {
                 "  hotpath annotate gzip.hotpath longest_match\n"
                 "  hotpath annotate gzip.hotpath --lines --source-path ~/src/gzip\n",
     .options = {rows},
-    .values = {sizeof(struct request), &(const struct request){.top = HP_NOT_SAID}},
+    .values = {HP_VALUES(.top = HP_NOT_SAID)},
     .run = run,
 };

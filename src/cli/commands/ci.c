@@ -88,8 +88,7 @@ static enum hp_err set_variable(char **environment, const char *text)
     return hp_environment_set(environment, text, length, value);
 }
 
-/* The name of the program's own file in the profile; NULL when it is not found (the run will
- * tell). */
+/* The name of the program's own file in the profile; NULL: not found, as the run will tell. */
 static char *own_module(char *const *argv)
 {
     struct hp_executable program HP_CLEANUP(hp_executable_fini) = {0};
@@ -168,8 +167,7 @@ static enum hp_err judge(struct request *ci)
     return hp_gate_print_text(ci->gate, &ci->print, stderr);
 }
 
-/* The level of the processor's instructions, by which libraries choose their routines; "" where
- * there is none. */
+/* The level of the processor's instructions, by which libraries choose routines; "": none. */
 static const char *cpu_level(void)
 {
 #ifdef __x86_64__
@@ -286,7 +284,6 @@ const struct hp_command hp_command_ci = {
         "  hotpath ci --name sort --threshold 0.5% -- ./bench sort\n"
         "  hotpath ci --summary \"$GITHUB_STEP_SUMMARY\" -- ./bench input\n",
     .options = {rows, hp_options_region, hp_options_engine},
-    .values = {sizeof(struct request),
-               &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS}, .file = DEFAULT_FILE}},
+    .values = {HP_VALUES(.session = {HP_CLI_SESSION_DEFAULTS}, .file = DEFAULT_FILE)},
     .run = run,
 };

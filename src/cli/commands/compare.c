@@ -38,6 +38,6 @@ const struct hp_command hp_command_compare = {
     .examples = "  hotpath compare before.hotpath after.hotpath\n"
                 "  hotpath compare before.hotpath after.hotpath --json\n",
     .options = {rows},
-    .values = {sizeof(struct request), &(const struct request){{.top = HP_NOT_SAID}}},
+    .values = {HP_VALUES({.top = HP_NOT_SAID})},
     .run = run,
 };

@@ -65,6 +65,6 @@ const struct hp_command hp_command_diff = {
                 "  hotpath diff old.hotpath new.hotpath\n"
                 "  hotpath diff --old-source ../prog-1.0 old.hotpath new.hotpath\n",
     .options = {rows},
-    .values = {sizeof(struct request), &(const struct request){.output = {.top = HP_NOT_SAID}}},
+    .values = {HP_VALUES(.output = {.top = HP_NOT_SAID})},
     .run = run,
 };

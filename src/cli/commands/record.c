@@ -46,7 +46,6 @@ const struct hp_command hp_command_record = {
     .options = {rows, hp_options_profilers, hp_options_details, hp_options_record,
                 hp_options_region, hp_options_engine},
     .unobserved = true,
-    .values = {sizeof(struct request),
-               &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS}}},
+    .values = {HP_VALUES(.session = {HP_CLI_SESSION_DEFAULTS})},
     .run = run,
 };

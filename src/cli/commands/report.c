@@ -117,8 +117,7 @@ const struct hp_command hp_command_report = {
     .options = {rows},
     .list = "VIEW",
     .words = "VIEW",
-    .values = {sizeof(struct request),
-               &(const struct request){.output = {.top = HP_NOT_SAID},
-                                       .costs = {NULL, HP_NOT_SAID, HP_NOT_SAID, HP_NOT_SAID}}},
+    .values = {HP_VALUES(.output = {.top = HP_NOT_SAID},
+                         .costs = {NULL, HP_NOT_SAID, HP_NOT_SAID, HP_NOT_SAID})},
     .run = run,
 };

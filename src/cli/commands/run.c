@@ -51,7 +51,6 @@ const struct hp_command hp_command_run = {
     .options = {rows, hp_options_profilers, hp_options_details, hp_options_record,
                 hp_options_region, hp_options_engine},
     .unobserved = true,
-    .values = {sizeof(struct request), &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS},
-                                                               .output = {.top = HP_NOT_SAID}}},
+    .values = {HP_VALUES(.session = {HP_CLI_SESSION_DEFAULTS}, .output = {.top = HP_NOT_SAID})},
     .run = run,
 };

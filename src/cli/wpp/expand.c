@@ -17,7 +17,7 @@ static enum hp_err print_thread(const struct hp_open_wpp *wpp, size_t thread, ui
 {
     uint32_t ids[AT_ONCE];
     struct hp_wpp_cursor *cursor HP_CLEANUP(free_cursor) = NULL;
-    char place[512], outcomes[HP_PATH_MAX_LENGTH + 1];
+    struct hp_wpp_text text;
     HP_TRY(hp_wpp_cursor_new(wpp->reader, thread, &cursor));
     hp_wpp_cursor_skip(cursor, skip);
     for (uint64_t number = skip; *left && !ferror(stdout);) {
@@ -27,10 +27,9 @@ static enum hp_err print_thread(const struct hp_open_wpp *wpp, size_t thread, ui
         *left -= n;
         for (size_t i = 0; i < n; i++, number++) {
             const struct hp_wpp_path *path = &wpp->paths[ids[i]];
-            hp_wpp_place(wpp, path, place, sizeof place);
-            hp_wpp_outcomes(path, outcomes);
-            printf("%" PRIu32 " %" PRIu64 " %s %s %" PRIu32 "\n", id, number, place,
-                   path->length ? outcomes : "-", path->insns);
+            hp_wpp_describe(wpp, path, &text);
+            printf("%" PRIu32 " %" PRIu64 " %s %s %" PRIu32 "\n", id, number, text.place,
+                   path->length ? text.outcomes : "-", path->insns);
         }
     }
     return HP_OK;
@@ -74,7 +73,6 @@ const struct hp_command hp_command_wpp_expand = {
             "instructions. Threads come one after the other.\n",
     .examples = "  hotpath wpp expand gzip.wpp --thread 0 --skip 1M --count 100\n",
     .options = {rows},
-    .values = {sizeof(struct request),
-               &(const struct request){.thread = HP_NOT_SAID, .count = HP_NOT_SAID}},
+    .values = {HP_VALUES(.thread = HP_NOT_SAID, .count = HP_NOT_SAID)},
     .run = run,
 };

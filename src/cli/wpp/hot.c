@@ -29,14 +29,13 @@ static void close_hot(struct hot *hot)
 
 static void json_path(struct hp_json *json, struct hp_open_wpp *wpp, const struct hp_wpp_path *path)
 {
-    char place[512], outcomes[HP_PATH_MAX_LENGTH + 1];
+    struct hp_wpp_text text;
     const struct hp_symbol *function = hp_wpp_function(wpp, path);
-    hp_wpp_place(wpp, path, place, sizeof place);
-    hp_wpp_outcomes(path, outcomes);
+    hp_wpp_describe(wpp, path, &text);
     hp_json_begin_object(json);
-    hp_json_put_string(json, "start", place);
+    hp_json_put_string(json, "start", text.place);
     hp_json_put_uint(json, "length", path->length);
-    hp_json_put_string(json, "outcomes", outcomes);
+    hp_json_put_string(json, "outcomes", text.outcomes);
     hp_json_put_uint(json, "instructions", path->insns);
     hp_json_put_string(json, "function", function ? function->name : "");
     hp_json_end_object(json);
@@ -70,15 +69,14 @@ static enum hp_err print_json(struct hot *hot)
 static void print_path(struct hp_open_wpp *wpp, const struct hp_wpp_path *path, size_t times)
 {
     struct hp_strbuf line HP_CLEANUP(hp_strbuf_fini) = {0};
-    char place[512], outcomes[HP_PATH_MAX_LENGTH + 1];
+    struct hp_wpp_text text;
     const struct hp_symbol *function = hp_wpp_function(wpp, path);
-    hp_wpp_place(wpp, path, place, sizeof place);
-    hp_wpp_outcomes(path, outcomes);
-    hp_strbuf_clean(&line, function ? function->name : place);
+    hp_wpp_describe(wpp, path, &text);
+    hp_strbuf_clean(&line, function ? function->name : text.place);
     if (function && path->offset != function->offset)
         hp_strbuf_format(&line, "+%s", HP_HEX(path->offset - function->offset));
     if (path->length)
-        hp_strbuf_format(&line, "  %s", outcomes);
+        hp_strbuf_format(&line, "  %s", text.outcomes);
     if (times > 1)
         hp_strbuf_format(&line, "  x%zu", times);
     printf("         %s\n", hp_strbuf_text(&line));
@@ -144,7 +142,6 @@ const struct hp_command hp_command_wpp_hot = {
             "into subpaths of at most --length paths, so shares add up.\n",
     .examples = "  hotpath wpp hot gzip.wpp --length 8\n",
     .options = {rows},
-    .values = {sizeof(struct request),
-               &(const struct request){.length = DEFAULT_LENGTH, .top = HP_NOT_SAID}},
+    .values = {HP_VALUES(.length = DEFAULT_LENGTH, .top = HP_NOT_SAID)},
     .run = run,
 };

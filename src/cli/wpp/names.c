@@ -38,19 +38,15 @@ const struct hp_symbol *hp_wpp_function(struct hp_open_wpp *wpp, const struct hp
     return *symbols ? hp_symbols_find(*symbols, path->offset) : NULL;
 }
 
-void hp_wpp_place(const struct hp_open_wpp *wpp, const struct hp_wpp_path *path, char *text,
-                  size_t size)
+void hp_wpp_describe(const struct hp_open_wpp *wpp, const struct hp_wpp_path *path,
+                     struct hp_wpp_text *text)
 {
     if (path->module == HP_NO_ID)
-        snprintf(text, size, "0x%" PRIx64, path->offset);
+        snprintf(text->place, sizeof text->place, "0x%" PRIx64, path->offset);
     else
-        snprintf(text, size, "%s+0x%" PRIx64, hp_base_name(wpp->modules[path->module].path),
-                 path->offset);
-}
-
-void hp_wpp_outcomes(const struct hp_wpp_path *path, char text[HP_PATH_MAX_LENGTH + 1])
-{
+        snprintf(text->place, sizeof text->place, "%s+0x%" PRIx64,
+                 hp_base_name(wpp->modules[path->module].path), path->offset);
     for (uint32_t i = 0; i < path->length; i++)
-        text[i] = path->outcomes >> (path->length - 1 - i) & 1 ? '1' : '0';
-    text[path->length] = 0;
+        text->outcomes[i] = path->outcomes >> (path->length - 1 - i) & 1 ? '1' : '0';
+    text->outcomes[path->length] = 0;
 }

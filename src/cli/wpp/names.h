@@ -20,15 +20,15 @@ struct hp_open_wpp {
 enum hp_err hp_open_wpp(struct hp_open_wpp *wpp, const char *path);
 void hp_open_wpp_close(struct hp_open_wpp *wpp);
 
-/* The function in which the path starts; NULL where that is not known. Symbols are read when first
- * needed. */
+/* The function in which the path starts; NULL: not known. Symbols are read when first needed. */
 const struct hp_symbol *hp_wpp_function(struct hp_open_wpp *wpp, const struct hp_wpp_path *path);
 
-/* "module+0xoffset", or "0xaddress" for code in no module, into `text`, cut to `size`. */
-void hp_wpp_place(const struct hp_open_wpp *wpp, const struct hp_wpp_path *path, char *text,
-                  size_t size);
+struct hp_wpp_text {
+    char place[512]; /* "module+0xoffset", or "0xaddress" for code in no module; may be cut */
+    char outcomes[HP_PATH_MAX_LENGTH + 1]; /* "0110", first branch first */
+};
 
-/* "0110", first branch first. */
-void hp_wpp_outcomes(const struct hp_wpp_path *path, char text[HP_PATH_MAX_LENGTH + 1]);
+void hp_wpp_describe(const struct hp_open_wpp *wpp, const struct hp_wpp_path *path,
+                     struct hp_wpp_text *text);
 
 #endif
