@@ -116,7 +116,8 @@ HP_MUST_CHECK enum hp_err hp_session_run(const struct hp_session_settings *setti
 HP_MUST_CHECK enum hp_err hp_session_record(const struct hp_session_settings *settings,
                                             char *const *argv, const char *trace_path, int *status);
 
-/* Replays a trace into a profile. Ignores the settings of how the program is run. */
+/* Replays a trace into a profile, unless `profile` is NULL. Ignores the settings of how the program
+ * is run. */
 HP_MUST_CHECK enum hp_err hp_session_replay(const struct hp_session_settings *settings,
                                             const char *trace_path, struct hp_profile **profile);
 

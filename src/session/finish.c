@@ -87,8 +87,7 @@ static enum hp_err add_notes(struct hp_profile *profile, const struct note *note
     return HP_OK;
 }
 
-/* Gaps, transfers that nothing explains, threads that outlived the observation, a region that never
- * came. Behind note_engine(). */
+/* What was lost, the threads that outlived observation, a region that never came. */
 static enum hp_err note_losses(struct hp_profile *profile, const struct hp_pipeline_stats *stats)
 {
     /* Those that the engine let go are noted with what the engine said about them. */
@@ -124,8 +123,7 @@ static const char *why_not_native(const char *path)
     return "the native engine did not follow it";
 }
 
-/* A program that was executed and not observed. Its path, NULL: not known, may have the reason
- * behind a line end. */
+/* A program that was executed and not observed. `path` may end in a newline and the reason. */
 static enum hp_err note_exec(struct hp_session *s, struct hp_profile *profile, const char *path)
 {
     const char *newline = path ? strrchr(path, '\n') : NULL;
@@ -158,28 +156,15 @@ static enum hp_err note_execs(struct hp_session *s, struct hp_profile *profile)
 /* --- The engine ------------------------------------------------------------------------------- */
 
 /* The watched processes can write anything there; profiles hold numbers up to 2^63-1. */
-static uint64_t bounded(uint64_t n)
-{
-    return n > INT64_MAX ? INT64_MAX : n;
-}
-
 static void take_work(struct hp_engine_work *work, const struct hp_engine_stats *stats)
 {
-    *work = (struct hp_engine_work){
-        .segments = bounded(stats->segments),
-        .blocks = bounded(stats->blocks),
-        .instructions = bounded(stats->instructions),
-        .links = bounded(stats->links),
-        .lookups = bounded(stats->lookups),
-        .invalidated = bounded(stats->invalidated),
-        .flushes = bounded(stats->flushes),
-        .translate_ns = bounded(stats->translate_ns),
-        .cache_bytes = bounded(stats->cache_bytes),
-        .memory_bytes = bounded(stats->memory_bytes),
-        .processes = bounded(stats->processes),
-        .threads = bounded(stats->threads),
-        .detached = bounded(stats->detached),
-    };
+    _Static_assert(offsetof(struct hp_engine_stats, detached) ==
+                       offsetof(struct hp_engine_work, detached),
+                   "both have the same members, in the same order");
+    for (const struct hp_engine_work_field *f = hp_engine_work_fields; f->name; f++) {
+        uint64_t n = *(const _Atomic uint64_t *)((const char *)stats + f->offset);
+        *(uint64_t *)((char *)work + f->offset) = n > INT64_MAX ? INT64_MAX : n;
+    }
 }
 
 /* "libc.so.6+0x1234", or the bare address where no module that was seen is there. */
@@ -262,10 +247,9 @@ static enum hp_err describe(struct hp_profile *profile, const struct hp_trace_ru
     profile->run.started = run->started;
     profile->run.seconds = run->seconds;
     profile->run.exit_status = run->exit_status;
-    if (!profile->run.version || !profile->run.engine || !profile->run.directory ||
-        !profile->run.machine)
-        return hp_fail_nomem();
-    return hp_profile_set_command(profile, run->command);
+    bool copied = profile->run.version && profile->run.engine && profile->run.directory &&
+                  profile->run.machine;
+    return copied ? hp_profile_set_command(profile, run->command) : hp_fail_nomem();
 }
 
 static enum hp_err fill(struct hp_session *s, struct hp_profile *profile)

@@ -4,8 +4,7 @@
 #include "base/debug.h"
 #include "engine/native/native.h"
 
-/* A code cache smaller than this would be flushed all the time; a larger one would be out of reach
- * of branches with 32 bits of distance. */
+/* A smaller code cache would be flushed all the time; branches cannot reach all of a larger one. */
 #define MIN_CACHE     (UINT64_C(1) << 20)
 #define MAX_CACHE     (UINT64_C(1) << 30)
 #define DEFAULT_CACHE (UINT64_C(256) << 20)

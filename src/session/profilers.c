@@ -22,6 +22,12 @@ enum hp_err hp_profilers_add(struct hp_profilers *p, struct hp_profiler *profile
     return err;
 }
 
+/* Takes one that was just made, if it was. */
+static enum hp_err take(struct hp_profilers *p, enum hp_err made, struct hp_profiler **profiler)
+{
+    return made == HP_OK ? hp_profilers_add(p, *profiler) : made;
+}
+
 static enum hp_err open_paths(const struct hp_selection *selection, struct hp_code *code,
                               struct hp_functions *functions, struct hp_profilers *p)
 {
@@ -32,8 +38,7 @@ static enum hp_err open_paths(const struct hp_selection *selection, struct hp_co
         config.extra = wpp_sink;
         config.context = p->wpp;
     }
-    HP_TRY(hp_paths_new(code, functions, &config, &p->paths));
-    return hp_profilers_add(p, p->paths);
+    return take(p, hp_paths_new(code, functions, &config, &p->paths), &p->paths);
 }
 
 /* Exact attribution is there with sampling too: it is the measure of it. */
@@ -41,47 +46,41 @@ static enum hp_err open_cycles(const struct hp_selection *selection, struct hp_c
                                struct hp_profilers *p)
 {
     struct hp_cycles_config config = {.interval = 0};
-    struct hp_profiler *profiler;
+    struct hp_profiler *cycles;
     HP_TRY(hp_program_new(p->machine, code, &p->program));
     if (!selection->cycles && !selection->instructions)
         return HP_OK;
-    HP_TRY(hp_cycles_profiler_new(&config, p->program, &profiler));
-    HP_TRY(hp_profilers_add(p, profiler));
+    HP_TRY(take(p, hp_cycles_profiler_new(&config, p->program, &cycles), &cycles));
     for (size_t i = 0; i < selection->n_samplers; i++) {
-        HP_TRY(hp_in_setting(hp_sample_profiler_new(&selection->samplers[i], p->program, &profiler),
+        struct hp_profiler **sampler = &p->samplers[i];
+        HP_TRY(hp_in_setting(hp_sample_profiler_new(&selection->samplers[i], p->program, sampler),
                              "sample"));
-        HP_TRY(hp_profilers_add(p, profiler));
-        p->samplers[p->n_samplers++] = profiler;
+        HP_TRY(hp_profilers_add(p, *sampler));
+        p->n_samplers++;
     }
     return HP_OK;
 }
 
-enum hp_err hp_profilers_open(const struct hp_selection *selection, struct hp_code *code,
+enum hp_err hp_profilers_open(const struct hp_selection *s, struct hp_code *code,
                               struct hp_functions *functions, struct hp_profilers *p)
 {
-    struct hp_profiler *profiler;
-    if (selection->machine)
-        HP_TRY(hp_in_setting(hp_machine_load(selection->machine, &p->machine), "machine"));
-    if (selection->exact || selection->loops || selection->counts) {
-        HP_TRY(hp_exact_new(code, functions, selection->loops, &p->exact));
-        HP_TRY(hp_profilers_add(p, p->exact));
-    }
-    if (selection->paths)
-        HP_TRY(open_paths(selection, code, functions, p));
-    if (selection->predictions) {
-        HP_TRY(hp_predictions_new(code, &selection->judge_config, &profiler));
-        HP_TRY(hp_profilers_add(p, profiler));
-    }
-    if (selection->n_loop_models) {
-        HP_TRY(hp_loop_models_new(code, functions, selection->loop_models, selection->n_loop_models,
-                                  &profiler));
-        HP_TRY(hp_profilers_add(p, profiler));
-    }
-    if (selection->hotspots) {
-        HP_TRY(hp_hotspot_profiler_new(code, functions, &selection->hotspot_config, &p->hotspots));
-        HP_TRY(hp_profilers_add(p, p->hotspots));
-    }
-    return hp_selection_is_in_cycles(selection) ? open_cycles(selection, code, p) : HP_OK;
+    struct hp_profiler *other;
+    if (s->machine)
+        HP_TRY(hp_in_setting(hp_machine_load(s->machine, &p->machine), "machine"));
+    if (s->exact || s->loops || s->counts)
+        HP_TRY(take(p, hp_exact_new(code, functions, s->loops, &p->exact), &p->exact));
+    if (s->paths)
+        HP_TRY(open_paths(s, code, functions, p));
+    if (s->predictions)
+        HP_TRY(take(p, hp_predictions_new(code, &s->judge_config, &other), &other));
+    if (s->n_loop_models)
+        HP_TRY(take(p,
+                    hp_loop_models_new(code, functions, s->loop_models, s->n_loop_models, &other),
+                    &other));
+    if (s->hotspots)
+        HP_TRY(take(p, hp_hotspot_profiler_new(code, functions, &s->hotspot_config, &p->hotspots),
+                    &p->hotspots));
+    return hp_selection_is_in_cycles(s) ? open_cycles(s, code, p) : HP_OK;
 }
 
 static enum hp_err finish_wpp(struct hp_profilers *p, const struct hp_selection *selection,

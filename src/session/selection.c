@@ -165,8 +165,7 @@ bool hp_selection_is_in_cycles(const struct hp_selection *selection)
     return selection->cycles || selection->instructions || selection->settings->timings;
 }
 
-/* What was asked for by name is run in cycles from end to end; where just a machine was named, in
- * windows. */
+/* What was asked for by name is run in cycles from end to end; a machine alone, in windows. */
 static enum hp_err read_cycles(struct hp_selection *selection)
 {
     const struct hp_session_settings *o = selection->settings;

@@ -10,6 +10,7 @@
 #include "session/session_impl.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -58,6 +59,101 @@ enum hp_err hp_session_add(struct hp_session *s, struct hp_profiler *profiler)
     return hp_profilers_add(&s->profilers, profiler);
 }
 
+/* --- Between the engine and the pipeline ------------------------------------------------------ */
+
+/* The trace could not be written: it ends, and the failure is reported after the run. */
+static void take_trace_result(struct hp_session *s, enum hp_err err)
+{
+    if (err == HP_OK)
+        return;
+    s->trace_failure = err;
+    snprintf(s->trace_error, sizeof s->trace_error, "%s", hp_error_text());
+    hp_trace_writer_abort(s->writer);
+    s->writer = NULL;
+}
+
+static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thread *thread)
+{
+    struct hp_session *s = (struct hp_session *)consumer;
+    hp_debug(HP_DEBUG_ENGINE, "process %d, thread %d begins", (int)thread->pid, (int)thread->tid);
+    if (s->next)
+        HP_TRY(s->next->thread(s->next, thread));
+    if (s->writer)
+        take_trace_result(s, hp_trace_writer_thread(s->writer, thread));
+    return HP_OK;
+}
+
+static enum hp_err take_words(struct hp_consumer *consumer, uint32_t thread, const uint32_t *words,
+                              size_t n)
+{
+    struct hp_session *s = (struct hp_session *)consumer;
+    if (s->next)
+        HP_TRY(s->next->words(s->next, thread, words, n)); /* first: it fills the code map */
+    if (s->writer)
+        take_trace_result(s, hp_trace_writer_words(s->writer, thread, words, n));
+    return HP_OK;
+}
+
+static enum hp_err take_counts(struct hp_consumer *consumer, uint32_t thread,
+                               const struct hp_count *counts, size_t n)
+{
+    struct hp_session *s = (struct hp_session *)consumer;
+    return s->next ? s->next->counts(s->next, thread, counts, n) : HP_OK;
+}
+
+static enum hp_err take_addresses(struct hp_consumer *consumer, uint32_t thread,
+                                  const uint64_t *addresses, size_t n)
+{
+    struct hp_session *s = (struct hp_session *)consumer;
+    if (s->next)
+        HP_TRY(s->next->addresses(s->next, thread, addresses, n));
+    if (s->writer)
+        take_trace_result(s, hp_trace_writer_addresses(s->writer, thread, addresses, n));
+    return HP_OK;
+}
+
+static const char *const ends[] = {[HP_END_EXIT] = "exit",
+                                   [HP_END_KILLED] = "killed",
+                                   [HP_END_EXEC] = "exec",
+                                   [HP_END_DETACHED] = "goes on unobserved",
+                                   [HP_END_SIGNAL] = "signal"};
+
+static enum hp_err take_end(struct hp_consumer *consumer, uint32_t thread,
+                            enum hp_end_reason reason)
+{
+    struct hp_session *s = (struct hp_session *)consumer;
+    hp_debug(HP_DEBUG_ENGINE, "thread number %u ends: %s", thread,
+             (size_t)reason < sizeof ends / sizeof *ends ? ends[reason] : "unknown");
+    if (s->next)
+        HP_TRY(s->next->end(s->next, thread, reason));
+    if (s->writer)
+        take_trace_result(s, hp_trace_writer_end(s->writer, thread, reason));
+    return HP_OK;
+}
+
+static bool is_done(struct hp_consumer *consumer)
+{
+    struct hp_session *s = (struct hp_session *)consumer;
+    bool done = s->next && s->next->done(s->next);
+    if (done && s->settings->stop && s->pid && !s->stopped) {
+        kill(s->pid, SIGKILL);
+        s->stopped = true;
+    }
+    return done;
+}
+
+static void call_tick(struct hp_session *s, bool over)
+{
+    s->over = over;
+    if (s->settings->tick && s->pipeline)
+        s->settings->tick(s->settings->context, s);
+}
+
+static void tick(struct hp_consumer *consumer)
+{
+    call_tick((struct hp_session *)consumer, is_done(consumer));
+}
+
 /* --- Setting up ------------------------------------------------------------------------------- */
 
 /* The default report prints paths by line and loops with their lines, where they are selected. */
@@ -70,14 +166,20 @@ static enum hp_line_detail lines_for(const struct hp_session *s)
     return by_line && lines == HP_LINES_FUNCTIONS ? HP_LINES_ALL : lines;
 }
 
-static enum hp_err open_session(struct hp_session *s, enum hp_arch arch, bool with_profilers)
+static enum hp_err open_session(struct hp_session *s)
 {
-    hp_session_init_consumer(s);
-    HP_TRY(hp_code_new(arch, &s->code));
+    s->consumer = (struct hp_consumer){.thread = take_thread,
+                                       .words = take_words,
+                                       .counts = take_counts,
+                                       .addresses = take_addresses,
+                                       .end = take_end,
+                                       .tick = tick,
+                                       .done = is_done};
+    HP_TRY(hp_code_new(s->run->arch, &s->code));
     HP_TRY(hp_functions_new(s->code, &s->functions));
-    hp_functions_want_lines(s->functions, with_profilers ? lines_for(s) : s->settings->lines);
-    if (!with_profilers)
-        return HP_OK;
+    if (s->trace_path)
+        return hp_trace_writer_new(s->trace_path, s->run, s->code, &s->writer);
+    hp_functions_want_lines(s->functions, lines_for(s));
     HP_TRY(hp_profilers_open(&s->plan.selection, s->code, s->functions, &s->profilers));
     return s->settings->attach ? s->settings->attach(s->settings->context, s) : HP_OK;
 }
@@ -110,13 +212,14 @@ static void expect_addresses(struct hp_session *s)
 static void close_session(struct hp_session *s)
 {
     if (!s->over)
-        hp_session_tick(s, true);
+        call_tick(s, true);
     hp_trace_writer_abort(s->writer);
     hp_profilers_close(&s->profilers);
     hp_pipeline_free(s->pipeline);
     hp_functions_free(s->functions);
     hp_code_free(s->code);
     hp_live_free(s->live);
+    s->live = NULL;
     hp_trace_reader_close(s->reader);
 }
 
@@ -138,19 +241,19 @@ static enum hp_err use_results(struct hp_session *s, struct hp_profile **profile
 /* --- A live run ------------------------------------------------------------------------------- */
 
 /* Describes a run that starts now; how it ends is filled in later. */
-static void describe_start(struct hp_run_about *about, char *const *argv, enum hp_arch arch,
-                           const char *engine)
+static void describe_start(struct hp_session *s, char *const *argv, enum hp_arch arch)
 {
+    struct hp_run_about *about = &s->about;
     struct utsname host;
     if (uname(&host) == 0)
         snprintf(about->machine, sizeof about->machine, "%s %s %s, %ld processors", host.sysname,
                  host.release, host.machine, sysconf(_SC_NPROCESSORS_ONLN));
-    else
-        about->machine[0] = 0;
     if (!getcwd(about->directory, sizeof about->directory))
         about->directory[0] = 0;
+    s->run = &about->run;
     about->run = (struct hp_trace_run){.version = HP_VERSION,
-                                       .engine = engine,
+                                       .engine = hp_plan_engines[s->plan.engine].name,
+                                       .addresses = s->plan.mode == HP_RECORD_MEMORY,
                                        .arch = arch,
                                        .command = argv,
                                        .directory = about->directory,
@@ -178,12 +281,11 @@ static enum hp_err store_strings(struct hp_session *s)
 static enum hp_err finish_trace(struct hp_session *s)
 {
     if (s->writer)
-        hp_session_trace_result(s, store_strings(s));
+        take_trace_result(s, store_strings(s));
     struct hp_trace_writer *writer = s->writer;
     s->writer = NULL;
     if (writer)
-        hp_session_trace_result(
-            s, hp_trace_writer_finish(writer, s->run->seconds, s->run->exit_status));
+        take_trace_result(s, hp_trace_writer_finish(writer, s->run->seconds, s->run->exit_status));
     return s->trace_failure == HP_OK ? HP_OK : hp_fail(s->trace_failure, "%s", s->trace_error);
 }
 
@@ -200,42 +302,47 @@ static enum hp_err fail_unattached(const struct hp_session *s)
                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-static enum hp_err start_engine(struct hp_session *s, const struct hp_executable *program)
+/* Without `live` there is no engine. */
+static enum hp_err launch(struct hp_session *s, const struct hp_executable *program)
 {
     const struct hp_session_settings *settings = s->settings;
     struct hp_standard standard HP_CLEANUP(hp_standard_restore) = HP_STANDARD_UNTOUCHED;
-    int fd = hp_live_fd(s->live);
     HP_TRY(hp_standard_redirect(settings->input, settings->output, &standard));
+    if (!s->live)
+        return hp_spawn(program->path, program->argv,
+                        program->environment ? program->environment : environ, NULL, 0, &s->pid);
+    int fd = hp_live_fd(s->live);
     return s->plan.engine == HP_PLAN_QEMU
                ? hp_qemu_start(program, settings->sysroot, fd, &s->pid)
                : hp_native_start(program, fd, settings->randomize, &s->pid);
 }
 
+/* Signals are passed on from now on. */
 static enum hp_err start(struct hp_session *s, const struct hp_executable *program)
 {
-    if (!hp_selection_is_empty(&s->plan.selection))
-        HP_TRY(open_pipeline(s, hp_live_source(s->live, s->code)));
-    if (s->plan.selection.counts)
-        HP_TRY(hp_pipeline_expect_counts(s->pipeline));
-    if (s->pipeline && s->plan.mode == HP_RECORD_MEMORY)
-        expect_addresses(s);
     if (s->settings->pass_signals)
         hp_signals_catch();
-    enum hp_err err = start_engine(s, program);
-    if (err != HP_OK && s->settings->pass_signals)
-        hp_signals_restore();
+    enum hp_err err = launch(s, program);
     s->started = err == HP_OK;
+    if (s->settings->pass_signals && s->started)
+        hp_signals_pass_to(s->pid);
+    else if (s->settings->pass_signals)
+        hp_signals_restore();
     return err;
 }
 
 static enum hp_err run_live(struct hp_session *s, const struct hp_executable *program, int *status)
 {
     double started = hp_now();
+    if (!hp_selection_is_empty(&s->plan.selection))
+        HP_TRY(open_pipeline(s, hp_live_source(s->live, s->code)));
+    if (s->plan.selection.counts)
+        HP_TRY(hp_pipeline_expect_counts(s->pipeline));
+    if (s->pipeline && s->plan.mode == HP_RECORD_MEMORY)
+        expect_addresses(s);
     HP_TRY(start(s, program));
-    if (s->settings->pass_signals)
-        hp_signals_pass_to(s->pid);
     enum hp_err err = hp_live_run(s->live, s->pid, &s->consumer, &s->live_stats);
-    hp_session_tick(s, true);
+    call_tick(s, true);
     if (s->settings->pass_signals)
         hp_signals_restore();
     s->about.run.seconds = hp_now() - started;
@@ -254,104 +361,65 @@ static enum hp_err run_live(struct hp_session *s, const struct hp_executable *pr
     return fail_unattached(s);
 }
 
-/* --- Without an engine ------------------------------------------------------------------------ */
-
-static enum hp_err spawn(const struct hp_session_settings *settings,
-                         const struct hp_executable *program, pid_t *pid)
-{
-    struct hp_standard standard HP_CLEANUP(hp_standard_restore) = HP_STANDARD_UNTOUCHED;
-    HP_TRY(hp_standard_redirect(settings->input, settings->output, &standard));
-    return hp_spawn(program->path, program->argv,
-                    program->environment ? program->environment : environ, NULL, 0, pid);
-}
-
 /* Runs the program as if hotpath were not there, because of the last failure. */
-static enum hp_err run_natively(const struct hp_session_settings *settings,
-                                const struct hp_executable *program, int *status)
+static enum hp_err run_natively(struct hp_session *s, const struct hp_executable *program,
+                                int *status)
 {
     char why[256];
     int ended = 0;
-    pid_t pid;
     snprintf(why, sizeof why, "%s", hp_error_text());
-    if (settings->pass_signals)
-        hp_signals_catch();
-    enum hp_err err = spawn(settings, program, &pid);
-    if (err == HP_OK) {
-        if (settings->pass_signals)
-            hp_signals_pass_to(pid);
-        while (waitpid(pid, &ended, 0) < 0 && errno == EINTR)
-            ;
-        *status = shell_status(ended);
-        err = hp_fail(HP_ERR_UNOBSERVED, "the program ran unobserved: %s", why);
-    }
-    if (settings->pass_signals)
+    HP_TRY(start(s, program));
+    while (waitpid(s->pid, &ended, 0) < 0 && errno == EINTR)
+        ;
+    if (s->settings->pass_signals)
         hp_signals_restore();
-    return err;
-}
-
-/* What is to become of a run: one of the two, or neither. */
-struct request {
-    const char *trace_path;
-    struct hp_profile **profile;
-    bool with_profilers;
-};
-
-/* What is asked for can be had, as far as is known before the engine starts. */
-static enum hp_err prepare(struct hp_session *s, const struct hp_executable *program,
-                           char *const *argv, const struct request *request)
-{
-    describe_start(&s->about, argv, program->elf.arch, hp_plan_engines[s->plan.engine].name);
-    s->run = &s->about.run;
-    s->about.run.addresses = s->plan.mode == HP_RECORD_MEMORY;
-    HP_TRY(open_session(s, program->elf.arch, request->with_profilers));
-    return request->trace_path
-               ? hp_trace_writer_new(request->trace_path, s->run, s->code, &s->writer)
-               : HP_OK;
+    *status = shell_status(ended);
+    return hp_fail(HP_ERR_UNOBSERVED, "the program ran unobserved: %s", why);
 }
 
 static enum hp_err observe(struct hp_session *s, const struct hp_executable *program,
-                           const struct request *request, int *status)
+                           struct hp_profile **profile, int *status)
 {
     struct hp_live_options options = {
         .follow = !s->settings->no_follow, .mode = s->plan.mode, .cache_size = s->plan.cache_size};
     HP_TRY(hp_live_new(&options, &s->live));
     HP_TRY(run_live(s, program, status));
     HP_TRY(finish_trace(s));
-    return use_results(s, request->profile);
+    return use_results(s, profile);
 }
 
 /* With the program found. Where the engine cannot be had, which is none of the program's fault, and
  * the program can do without it, it runs natively. */
 static enum hp_err run_program(struct hp_session *s, const struct hp_executable *program,
-                               char *const *argv, const struct request *request, int *status)
+                               char *const *argv, struct hp_profile **profile, int *status)
 {
-    enum hp_err err = prepare(s, program, argv, request);
+    describe_start(s, argv, program->elf.arch);
+    enum hp_err err = open_session(s);
     bool asked_right = err == HP_OK;
     if (asked_right)
-        err = observe(s, program, request, status);
+        err = observe(s, program, profile, status);
     bool started = s->started;
     close_session(s);
     if (asked_right && !started && (err == HP_ERR_IO || err == HP_ERR_NOMEM) &&
         program->elf.arch == HP_ARCH_X86_64)
-        return run_natively(s->settings, program, status);
+        return run_natively(s, program, status);
     return err;
 }
 
-static enum hp_err run(const struct hp_session_settings *settings, char *const *argv,
-                       const struct request *request, int *status)
+static enum hp_err run(struct hp_session *s, char *const *argv, struct hp_profile **profile,
+                       int *status)
 {
     struct hp_executable program HP_CLEANUP(hp_executable_fini) = {0};
-    struct hp_session s = {.settings = settings};
     *status = HP_STATUS_FAILED;
-    HP_TRY(hp_plan_settings(settings, &s.plan));
+    HP_TRY(hp_plan_settings(s->settings, &s->plan));
     enum hp_err err = hp_executable_find(argv, &program);
-    program.environment = settings->environment;
+    program.environment = s->settings->environment;
     if (err == HP_ERR_UNOBSERVED)
-        return run_natively(settings, &program, status);
+        return run_natively(s, &program, status);
     if (err == HP_OK)
-        err = hp_plan_choose(settings, &program, &s.plan);
+        err = hp_plan_choose(s->settings, &program, &s->plan);
     if (err == HP_OK)
-        return run_program(&s, &program, argv, request, status);
+        return run_program(s, &program, argv, profile, status);
     *status = err == HP_ERR_NOTFOUND ? HP_STATUS_NOT_FOUND : HP_STATUS_CANNOT_RUN;
     return err;
 }
@@ -361,14 +429,14 @@ enum hp_err hp_session_run(const struct hp_session_settings *settings, char *con
 {
     if (profile)
         *profile = NULL;
-    return run(settings, argv, &(struct request){.profile = profile, .with_profilers = true},
-               status);
+    return run(&(struct hp_session){.settings = settings}, argv, profile, status);
 }
 
 enum hp_err hp_session_record(const struct hp_session_settings *settings, char *const *argv,
                               const char *trace_path, int *status)
 {
-    return run(settings, argv, &(struct request){.trace_path = trace_path}, status);
+    return run(&(struct hp_session){.settings = settings, .trace_path = trace_path}, argv, NULL,
+               status);
 }
 
 /* --- A replay --------------------------------------------------------------------------------- */
@@ -391,7 +459,7 @@ static enum hp_err plan_replay(struct hp_session *s)
 static enum hp_err replay(struct hp_session *s)
 {
     HP_TRY(plan_replay(s));
-    HP_TRY(open_session(s, s->run->arch, true));
+    HP_TRY(open_session(s));
     HP_TRY(open_pipeline(s, NULL));
     if (s->run->addresses && (s->profilers.machine || s->plan.selection.addresses)) {
         hp_trace_reader_want_addresses(s->reader);
@@ -404,10 +472,11 @@ enum hp_err hp_session_replay(const struct hp_session_settings *settings, const 
                               struct hp_profile **profile)
 {
     struct hp_session s HP_CLEANUP(close_session) = {.settings = settings};
-    *profile = NULL;
+    if (profile)
+        *profile = NULL;
     HP_TRY(hp_trace_reader_open(trace_path, &s.reader));
     s.run = &hp_trace_reader_info(s.reader)->run;
     enum hp_err err = replay(&s);
-    hp_session_tick(&s, true);
+    call_tick(&s, true);
     return err == HP_OK ? use_results(&s, profile) : err;
 }

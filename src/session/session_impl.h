@@ -34,7 +34,8 @@ struct hp_session {
     struct hp_live_stats live_stats;
     struct hp_run_about about;      /* of a program */
     const struct hp_trace_run *run; /* the same, or that of the trace */
-    uint64_t damaged;               /* parts of the trace */
+    const char *trace_path;         /* of the trace to write; NULL: the profilers are wanted */
+    uint64_t damaged;               /* parts of the trace that is read */
     bool addressed;                 /* the stream comes with addresses */
     bool started, over, stopped;    /* the program */
     pid_t pid;
@@ -42,27 +43,13 @@ struct hp_session {
     char trace_error[256];
 };
 
-/* What comes from the engine goes to the pipeline and the trace. */
-void hp_session_init_consumer(struct hp_session *session);
-
-/* Calls the caller's tick(). */
-void hp_session_tick(struct hp_session *session, bool over);
-
-/* The trace could not be written: it ends, and the failure is reported after the run. */
-void hp_session_trace_result(struct hp_session *session, enum hp_err err);
-
 struct hp_functions *hp_session_functions(struct hp_session *session);
 
 struct hp_standard {
     int saved[3]; /* -1: untouched */
 };
 
-#define HP_STANDARD_UNTOUCHED                                                                      \
-    {                                                                                              \
-        {                                                                                          \
-            -1, -1, -1                                                                             \
-        }                                                                                          \
-    }
+#define HP_STANDARD_UNTOUCHED ((struct hp_standard){.saved = {-1, -1, -1}})
 
 /* NULL: stays as it is. `standard` is untouched; it is to be restored, also when this fails. */
 enum hp_err hp_standard_redirect(const char *input, const char *output,

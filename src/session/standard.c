@@ -3,7 +3,6 @@
 
 #include "base/base.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -22,25 +21,19 @@ bool hp_standard_replace(struct hp_standard *standard, int fd, int by)
     return standard->saved[fd] >= 0 && dup2(by, fd) >= 0;
 }
 
-static int replace_by_file(struct hp_standard *standard, int fd, const char *path)
-{
-    int flags = fd == STDIN_FILENO ? O_RDONLY : O_WRONLY | O_CREAT | O_APPEND;
-    int file = open(path, flags | O_CLOEXEC, 0666);
-    if (file < 0)
-        return errno;
-    int error = hp_standard_replace(standard, fd, file) ? 0 : errno;
-    close(file);
-    return error;
-}
-
 enum hp_err hp_standard_redirect(const char *input, const char *output,
                                  struct hp_standard *standard)
 {
     for (int fd = 0; fd < 3; fd++) {
         const char *path = fd == STDIN_FILENO ? input : output;
-        int error = path ? replace_by_file(standard, fd, path) : 0;
-        if (error)
-            return hp_fail(HP_ERR_IO, "cannot open %s: %s", path, strerror(error));
+        int flags = fd == STDIN_FILENO ? O_RDONLY : O_WRONLY | O_CREAT | O_APPEND;
+        int file = path ? open(path, flags | O_CLOEXEC, 0666) : -1;
+        enum hp_err err = HP_OK;
+        if (path && (file < 0 || !hp_standard_replace(standard, fd, file)))
+            err = hp_fail(HP_ERR_IO, "cannot open %s: %m", path);
+        if (file >= 0)
+            close(file);
+        HP_TRY(err);
     }
     return HP_OK;
 }

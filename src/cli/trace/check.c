@@ -3,7 +3,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/trace/trace.h"
+#include "session/session_impl.h"
 
 /* Prints what a check found; true when all is well. */
 static bool print(const char *path, const struct hp_check_stats *s,
@@ -31,31 +31,39 @@ static bool print(const char *path, const struct hp_check_stats *s,
     return good;
 }
 
-static void free_checker(struct hp_profiler **checker)
+struct check {
+    const char *path;
+    struct hp_profiler *checker;
+    int bad; /* traces */
+};
+
+static enum hp_err attach(void *context, struct hp_session *session)
 {
-    if (*checker)
-        (*checker)->ops->free(*checker);
+    struct check *c = context;
+    session->plan.selection.addresses = true; /* where the trace has them */
+    HP_TRY(hp_check_new(session->code, &c->checker));
+    return hp_session_add(session, c->checker);
 }
 
-static enum hp_err check(const char *path, bool *good)
+static enum hp_err collect(void *context, struct hp_session *session)
 {
-    struct hp_open_trace trace HP_CLEANUP(hp_open_trace_close) = {0};
-    struct hp_profiler *checker HP_CLEANUP(free_checker) = NULL;
-    HP_TRY(hp_open_trace(&trace, path));
+    struct check *c = context;
     /* The index is there: the writer came to its end, and nothing befell it since. */
-    bool complete = hp_trace_reader_info(trace.reader)->complete;
-    HP_TRY(hp_check_new(trace.code, &checker));
-    HP_TRY(hp_open_trace_replay(&trace, checker, true));
-    *good = print(path, hp_check_stats(checker), hp_pipeline_stats(trace.pipeline), complete);
+    bool complete = hp_trace_reader_info(session->reader)->complete;
+    c->bad +=
+        !print(c->path, hp_check_stats(c->checker), hp_pipeline_stats(session->pipeline), complete);
     return HP_OK;
 }
 
 static enum hp_err run(struct hp_invocation *call)
 {
+    struct check check = {0};
+    struct hp_session_settings settings = {
+        .context = &check, .attach = attach, .collect = collect, .lines = HP_LINES_NONE};
     for (int i = 0; i < call->n; i++) {
-        bool good;
-        HP_TRY(check(call->words[i], &good));
-        call->status |= !good;
+        check.path = call->words[i];
+        HP_TRY(hp_session_replay(&settings, check.path, NULL));
+        call->status = check.bad > 0;
     }
     return HP_OK;
 }

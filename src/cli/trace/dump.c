@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/trace/trace.h"
 #include "report/tables.h"
+#include "session/session_impl.h"
 
 struct request {
     struct hp_profiler base; /* first */
-    struct hp_open_trace trace;
+    struct hp_code *code;
     struct hp_decoder *decoder;
     uint64_t skip, count; /* blocks; count 0: all */
     uint64_t seen;
@@ -40,11 +40,11 @@ static void print_addresses(const uint64_t *addresses, size_t n)
 /* With the instructions' addresses, unless they are NULL. */
 static void print_code(const struct request *d, uint32_t id, const uint64_t *addresses)
 {
-    const struct hp_block *b = hp_code_block(d->trace.code, id);
-    const uint8_t *bytes = hp_code_bytes(d->trace.code, b);
+    const struct hp_block *b = hp_code_block(d->code, id);
+    const uint8_t *bytes = hp_code_bytes(d->code, b);
     enum hp_isa_mode mode = b->flags & HP_BLOCK_THUMB ? HP_MODE_THUMB : HP_MODE_DEFAULT;
     const struct hp_insn *insns;
-    if (hp_code_insns(d->trace.code, id, &insns) != HP_OK)
+    if (hp_code_insns(d->code, id, &insns) != HP_OK)
         return;
     for (uint32_t i = 0; i < b->insns; i++) {
         char text[128];
@@ -88,7 +88,7 @@ static bool is_wanted(struct dump_thread *t)
 static void print_block(struct dump_thread *t, const struct hp_block *b)
 {
     printf("%u %12" PRIu64 "  ", t->id, t->instructions);
-    print_place(t->dump->trace.code, b->module, b->start);
+    print_place(t->dump->code, b->module, b->start);
     printf("  %u insns, %s", b->insns, hp_flow_name(b->flow));
 }
 
@@ -117,7 +117,7 @@ static void on_event(void *state, const struct hp_event *event)
     const struct request *d = t->dump;
     if (event->kind == HP_EVENT_TAIL) {
         if (is_wanted(t)) {
-            print_block(t, hp_code_block(d->trace.code, event->block));
+            print_block(t, hp_code_block(d->code, event->block));
             printf("%s\n", event->exact ? "" : " (perhaps not to its end)");
             print_more(d, event->block, event->addresses, event->n_addresses);
         }
@@ -143,32 +143,44 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     return HP_OK;
 }
 
-static const struct hp_profiler_ops ops = {
-    .name = "dump", .start_thread = start_thread, .batch = on_batch, .event = on_event};
-
-static void close_dump(struct request **dump)
+static void free_dump(struct hp_profiler *profiler)
 {
-    struct request *d = *dump;
+    struct request *d = (struct request *)profiler;
     hp_decoder_free(d->decoder);
-    hp_open_trace_close(&d->trace);
     for (struct dump_thread *next, *t = d->threads; t; t = next) {
         next = t->next;
         free(t);
     }
 }
 
-static enum hp_err dump_blocks(struct request *d)
+static const struct hp_profiler_ops ops = {.name = "dump",
+                                           .start_thread = start_thread,
+                                           .batch = on_batch,
+                                           .event = on_event,
+                                           .free = free_dump};
+
+static enum hp_err attach(void *context, struct hp_session *session)
 {
+    struct request *d = context;
     d->base.ops = &ops;
-    HP_TRY(hp_decoder_new(hp_code_arch(d->trace.code), &d->decoder));
-    return hp_open_trace_replay(&d->trace, &d->base, d->with_addresses);
+    d->code = session->code;
+    session->plan.selection.addresses = d->with_addresses; /* where the trace has them */
+    HP_TRY(hp_decoder_new(hp_code_arch(d->code), &d->decoder));
+    return hp_session_add(session, &d->base);
 }
 
-static enum hp_err dump_words(struct request *d)
+HP_CLEANUP_POINTER(close_reader, struct hp_trace_reader, hp_trace_reader_close)
+HP_CLEANUP_POINTER(free_code, struct hp_code, hp_code_free)
+
+static enum hp_err dump_words(struct request *d, const char *path)
 {
+    struct hp_trace_reader *reader HP_CLEANUP(close_reader) = NULL;
+    struct hp_code *code HP_CLEANUP(free_code) = NULL;
+    HP_TRY(hp_trace_reader_open(path, &reader));
+    HP_TRY(hp_code_new(hp_trace_reader_info(reader)->run.arch, &code));
     for (;;) {
         struct hp_trace_item item;
-        HP_TRY(hp_trace_reader_next(d->trace.reader, d->trace.code, &item));
+        HP_TRY(hp_trace_reader_next(reader, code, &item));
         if (item.kind == HP_TRACE_END)
             return HP_OK;
         if (item.kind != HP_TRACE_WORDS || !is_of_thread(d, item.thread.id))
@@ -196,9 +208,10 @@ static const struct hp_option rows[] = {
 
 static enum hp_err run(struct hp_invocation *call)
 {
-    struct request *d HP_CLEANUP(close_dump) = call->values;
-    HP_TRY(hp_open_trace(&d->trace, call->words[0]));
-    return d->words ? dump_words(d) : dump_blocks(d);
+    struct request *d = call->values;
+    struct hp_session_settings settings = {.context = d, .attach = attach, .lines = HP_LINES_NONE};
+    return d->words ? dump_words(d, call->words[0])
+                    : hp_session_replay(&settings, call->words[0], NULL);
 }
 
 const struct hp_command hp_command_trace_dump = {
@@ -212,6 +225,6 @@ const struct hp_command hp_command_trace_dump = {
     .examples = "  hotpath trace dump gzip.hptrace --count 50\n"
                 "  hotpath trace dump gzip.hptrace --thread 1 --skip 1M --count 100 --code\n",
     .options = {rows},
-    .values = {sizeof(struct request), &(const struct request){.thread = HP_NOT_SAID}},
+    .values = {HP_VALUES(.thread = HP_NOT_SAID)},
     .run = run,
 };

@@ -37,7 +37,6 @@ const struct hp_command hp_command_trace_record = {
                 "  hotpath trace replay ls.hptrace --machine modern\n",
     .options = {rows, hp_options_engine},
     .unobserved = true,
-    .values = {sizeof(struct request),
-               &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS}}},
+    .values = {HP_VALUES(.session = {HP_CLI_SESSION_DEFAULTS})},
     .run = run,
 };

@@ -40,7 +40,6 @@ const struct hp_command hp_command_trace_replay = {
                 "  hotpath trace replay gzip.hptrace -o gzip.hotpath\n"
                 "  hotpath trace replay gzip.hptrace --after 1G --for 100M\n",
     .options = {rows, hp_options_profilers, hp_options_details, hp_options_region},
-    .values = {sizeof(struct request), &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS},
-                                                               .output = {.top = HP_NOT_SAID}}},
+    .values = {HP_VALUES(.session = {HP_CLI_SESSION_DEFAULTS}, .output = {.top = HP_NOT_SAID})},
     .run = run,
 };
