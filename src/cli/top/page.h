@@ -7,23 +7,16 @@
 #include "live/board.h"
 #include "text/strbuf.h"
 
-enum hp_top_view { /* what the lower part shows: all kinds, or one */
-                   HP_TOP_ALL,
-                   HP_TOP_FUNCTIONS,
-                   HP_TOP_PATHS,
-                   HP_TOP_LOOPS,
-                   HP_TOP_HOTSPOTS
-};
-#define HP_TOP_VIEWS 5
-
-extern const struct hp_name hp_top_views[];
+/* What the lower part shows: all kinds, or one, 1 + an enum hp_board_kind. */
+#define HP_TOP_VIEWS (1 + HP_BOARD_KINDS)
+extern const struct hp_name hp_top_views[HP_TOP_VIEWS + 1];
 
 struct hp_top_page {
     const struct hp_board *board;
     const char *command; /* any bytes */
     const char *engine;
-    double elapsed; /* seconds */
-    enum hp_top_view view;
+    double elapsed;            /* seconds */
+    unsigned view;             /* of hp_top_views */
     struct hp_board_wish wish; /* what the board was asked for */
     bool paused, help;
     bool plain;           /* one page below the other: without history and keys */
@@ -37,21 +30,5 @@ void hp_top_page_wish(const struct hp_top_page *page, struct hp_board_wish *wish
 /* Appends the lines, each ended by a newline, none wider than the page, no more than its height.
  * Names cannot contain anything that moves the cursor. */
 void hp_top_page_draw(const struct hp_top_page *page, struct hp_strbuf *out);
-
-/* A terminal code, or with "" the end of all; nothing without `color`. */
-void hp_top_style(struct hp_strbuf *out, bool color, const char *code);
-
-/* One column of a curve; `level` from 0 to 1. */
-void hp_top_put_spark(struct hp_strbuf *out, double level);
-
-/* The function of a row, or the place in its module. */
-void hp_top_put_name(const struct hp_board_row *row, struct hp_strbuf *out);
-
-/* "file.c:12", of a path "file.c:12→15"; the module where no source is known. */
-void hp_top_put_where(const struct hp_board_row *row, struct hp_strbuf *out);
-
-/* A title and at most `rows` rows of a kind. */
-void hp_top_draw_rows(const struct hp_top_page *page, enum hp_board_kind kind, size_t rows,
-                      struct hp_strbuf *out);
 
 #endif

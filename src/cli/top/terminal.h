@@ -15,8 +15,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* On the terminal that stderr is. False: it is none, or one that cannot move its cursor (TERM).
- * Nothing is changed yet. */
+/* Of stderr; nothing is changed yet. False: no terminal, or one that cannot move its cursor. */
 bool hp_terminal_open(void);
 
 /* Restores it, and the handling of signals. May be called again, and without hp_terminal_open(). */

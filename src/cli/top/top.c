@@ -93,7 +93,7 @@ static void draw(struct request *top)
 /* --- Keys ------------------------------------------------------------------------------------- */
 
 /* What is shown differs: it has to be looked at, and the view goes on if it was held. */
-static void set_view(struct request *top, enum hp_top_view view)
+static void set_view(struct request *top, unsigned view)
 {
     double soon = top->board.looked + SOON;
     top->page.view = view;
@@ -115,9 +115,9 @@ static void press(struct request *top, int key, pid_t program)
     page->help = false;
     top->changed = true;
     if (key >= '0' && key < '0' + HP_TOP_VIEWS)
-        set_view(top, (enum hp_top_view)(key - '0'));
+        set_view(top, (unsigned)(key - '0'));
     switch (key) {
-    case '\t': set_view(top, (enum hp_top_view)((page->view + 1) % HP_TOP_VIEWS)); break;
+    case '\t': set_view(top, (page->view + 1) % HP_TOP_VIEWS); break;
     case 't':
         page->wish.since = !page->wish.since;
         set_view(top, page->view);
@@ -250,12 +250,10 @@ static enum hp_err run(struct hp_invocation *call)
     struct hp_profile *profile HP_CLEANUP(hp_cli_free_profile) = NULL;
     char *path HP_CLEANUP(hp_free) = NULL;
     struct hp_strbuf list HP_CLEANUP(hp_strbuf_fini) = {0};
-    unsigned view = HP_TOP_ALL;
     HP_TRY(hp_cli_report_options(&(struct hp_cli_output){.top = top->rows}, &report));
     settings->lines = top->output ? HP_LINES_ALL : hp_cli_lines(&report);
     if (top->view)
-        HP_TRY(hp_name_find(hp_top_views, "view", top->view, &view));
-    top->page.view = (enum hp_top_view)view;
+        HP_TRY(hp_name_find(hp_top_views, "view", top->view, &top->page.view));
     if (top->interval_text)
         HP_TRY(read_interval(top->interval_text, &top->interval));
     if (top->output) {
@@ -312,7 +310,6 @@ const struct hp_command hp_command_top = {
                 "  hotpath top --plain -- ./prog 2> log           a page a second\n",
     .options = {rows, hp_options_details, hp_options_region, hp_options_engine},
     .unobserved = true,
-    .values = {sizeof(struct request),
-               &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS}, .rows = DEFAULT_TOP}},
+    .values = {HP_VALUES(.session = {HP_CLI_SESSION_DEFAULTS}, .rows = DEFAULT_TOP)},
     .run = run,
 };

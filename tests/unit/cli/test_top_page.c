@@ -86,7 +86,7 @@ static void fits_every_size(void **state)
                                            .command = EVIL,
                                            .engine = "native",
                                            .elapsed = 1e6,
-                                           .view = (enum hp_top_view)view,
+                                           .view = view,
                                            .help = height == 15,
                                            .wish = {.since = height == 22},
                                            .width = widths[i],
@@ -114,13 +114,13 @@ static void an_empty_board_has_a_page(void **state)
 static void a_page_wishes_what_it_can_show(void **state)
 {
     (void)state;
-    struct hp_top_page page = {.view = HP_TOP_LOOPS, .width = 80, .height = 24};
+    struct hp_top_page page = {.view = 1 + HP_BOARD_LOOPS, .width = 80, .height = 24};
     struct hp_board_wish wish = {.since = true};
     hp_top_page_wish(&page, &wish);
     assert_int_equal(wish.rows, 24 - 5 - 1 - 1);
     assert_true(wish.kinds[HP_BOARD_LOOPS] && wish.since);
     assert_false(wish.kinds[HP_BOARD_PATHS] || wish.kinds[HP_BOARD_FUNCTIONS]);
-    page.view = HP_TOP_ALL;
+    page.view = 0;
     hp_top_page_wish(&page, &wish);
     assert_int_equal(wish.rows, (24 - 5 - 1 - 3) / 3);
     assert_false(wish.kinds[HP_BOARD_HOTSPOTS]);
