@@ -96,11 +96,10 @@ static enum hp_err put_all(struct hp_page *page)
 enum hp_err hp_page_data(const struct hp_profile *profile, const struct hp_page_options *options,
                          FILE *out)
 {
-    struct hp_page page;
+    struct hp_page page HP_CLEANUP(hp_page_fini) = {0};
     HP_TRY(hp_page_init(&page, profile, options, out));
     flockfile(out); /* the writer uses the unlocked calls */
     enum hp_err err = put_all(&page);
     funlockfile(out);
-    hp_page_fini(&page);
     return err;
 }

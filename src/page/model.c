@@ -17,27 +17,17 @@ enum hp_err hp_page_allocate(struct hp_page *page, void *array, size_t n, size_t
     return HP_OK;
 }
 
-uint32_t hp_page_text_find(const struct hp_page_texts *texts, const char *text)
+uint32_t hp_page_text_find(const struct hp_texts *texts, const char *text)
 {
-    return *hp_text(text) ? hp_map64_get(&texts->index, (uintptr_t)text) : HP_PROFILE_NONE;
+    return *hp_text(text) ? hp_texts_find(texts, text) : HP_PROFILE_NONE;
 }
 
-enum hp_err hp_page_text_add(struct hp_page_texts *texts, const char *text, uint32_t *row)
+enum hp_err hp_page_text_add(struct hp_texts *texts, const char *text, uint32_t *row)
 {
+    if (*hp_text(text))
+        HP_TRY(hp_texts_add(texts, text));
     *row = hp_page_text_find(texts, text);
-    if (!*hp_text(text) || *row != HP_MAP64_NONE)
-        return HP_OK;
-    HP_TRY(hp_grow(&texts->texts, &texts->capacity, texts->n + 1, sizeof *texts->texts));
-    HP_TRY(hp_map64_put(&texts->index, (uintptr_t)text, (uint32_t)texts->n));
-    *row = (uint32_t)texts->n;
-    texts->texts[texts->n++] = text;
     return HP_OK;
-}
-
-static void fini_texts(struct hp_page_texts *texts)
-{
-    free(texts->texts);
-    hp_map64_fini(&texts->index);
 }
 
 void hp_page_limit(struct hp_page *page, uint64_t count, const char *what)
@@ -277,12 +267,8 @@ enum hp_err hp_page_init(struct hp_page *page, const struct hp_profile *profile,
                              .annotate = {.source_path = options->source_path},
                              .json = {.out = out, .lines = 1}};
     HP_TRY(hp_tables_init(&page->tables, profile));
-    enum hp_err err = hp_annotator_init(&page->annotator, &page->tables, &page->annotate, out);
-    if (err == HP_OK)
-        err = make(page);
-    if (err != HP_OK)
-        hp_page_fini(page);
-    return err;
+    HP_TRY(hp_annotator_init(&page->annotator, &page->tables, &page->annotate, out));
+    return make(page);
 }
 
 void hp_page_fini(struct hp_page *page)
@@ -293,8 +279,8 @@ void hp_page_fini(struct hp_page *page)
         free(page->owned[i]);
     free(page->owned);
     hp_rows_fini(&page->lines);
-    fini_texts(&page->files);
-    fini_texts(&page->names);
+    hp_texts_fini(&page->files);
+    hp_texts_fini(&page->names);
     free(page->spots);
     free(page->code);
     hp_strbuf_fini(&page->text);

@@ -6,6 +6,7 @@
 #ifndef HP_PAGE_MODEL_H
 #define HP_PAGE_MODEL_H
 
+#include "base/texts.h"
 #include "page/page.h"
 #include "report/annotate/annotate.h"
 #include "report/tables.h"
@@ -44,14 +45,6 @@ struct hp_page_edge {
     uint8_t flow; /* enum hp_flow; HP_FLOW_COUNT_: the block goes on as the other one */
 };
 
-/* Texts in the order in which they came, each once. They are told apart by their address: those of
- * a profile are kept once. */
-struct hp_page_texts {
-    const char **texts;
-    size_t n, capacity;
-    struct hp_map64 index;
-};
-
 /* A source line that is worth showing. */
 struct hp_page_spot {
     uint32_t file; /* row */
@@ -81,14 +74,14 @@ struct hp_page {
     size_t n_edges;
     uint32_t *steps; /* of the profile, in the order of `rows` of paths */
     size_t n_steps;
-    struct hp_page_texts files, names; /* names: of inlined functions */
-    struct hp_page_spot *spots;        /* by file, then line */
+    struct hp_texts files, names; /* names: of inlined functions */
+    struct hp_page_spot *spots;   /* by file, then line */
     size_t n_spots, spots_capacity;
     struct hp_page_code *code;
     size_t n_code, code_capacity;
 };
 
-/* On failure there is nothing to release. */
+/* Call hp_page_fini() in any case. */
 enum hp_err hp_page_init(struct hp_page *page, const struct hp_profile *profile,
                          const struct hp_page_options *options, FILE *out);
 void hp_page_fini(struct hp_page *page);
@@ -109,8 +102,8 @@ enum hp_err hp_page_make_code(struct hp_page *page);
 uint32_t hp_page_block_at(const struct hp_page *page, struct hp_place place);
 
 /* The number of a text, which is added if need be; HP_PROFILE_NONE for "". */
-enum hp_err hp_page_text_add(struct hp_page_texts *texts, const char *text, uint32_t *row);
-uint32_t hp_page_text_find(const struct hp_page_texts *texts, const char *text);
+enum hp_err hp_page_text_add(struct hp_texts *texts, const char *text, uint32_t *row);
+uint32_t hp_page_text_find(const struct hp_texts *texts, const char *text);
 
 /* Adds "COUNT WHAT" to the limits, where count is not 0. */
 void hp_page_limit(struct hp_page *page, uint64_t count, const char *what);

@@ -93,39 +93,37 @@ static void put_column(struct hp_page *page, const struct column *column,
     hp_json_end_array(&page->json);
 }
 
-/* Columns end with one without a name. */
+/* A name, and columns that are called so. */
+#define TABLE(name) #name, name, sizeof name / sizeof *name
+
 static void put_table(struct hp_page *page, const char *name, const struct column *columns,
-                      struct source source)
+                      size_t n, struct source source)
 {
     hp_json_put_object(&page->json, name);
-    for (; columns->name; columns++)
-        put_column(page, columns, &source);
+    for (size_t i = 0; i < n; i++)
+        put_column(page, &columns[i], &source);
     hp_json_end_object(&page->json);
 }
 
+/* Rows that the page made. */
+#define MADE(rows) .own = (rows), .own_size = sizeof *(rows)
 /* The rows that the page has of a kind. */
-static struct source rows_of(const struct hp_page *page, enum hp_row_kind kind, const void *own,
-                             size_t own_size)
-{
-    const struct hp_rows *rows = &page->rows[kind];
-    return (struct source){kind, rows->n, rows->rows, .own = own, .own_size = own_size};
-}
+#define ROWS(of)                                                                                   \
+    .kind = HP_ROW_##of, .n = page->rows[HP_ROW_##of].n, .rows = page->rows[HP_ROW_##of].rows
 
 /* --- Columns ---------------------------------------------------------------------------------- */
 
 static const struct column modules[] = {{"name", OWN(hp_page_module, name, TEXT)},
                                         {"path", COLUMN},
                                         {"build_id", COLUMN},
-                                        {"instructions", OWN(hp_page_module, instructions, U64)},
-                                        {0}};
+                                        {"instructions", OWN(hp_page_module, instructions, U64)}};
 
-static const struct column files[] = {{"path", FROM_PAGE, .field = {.type = HP_ROW_TEXT}}, {0}};
+static const struct column files[] = {{"path", FROM_PAGE, .field = {.type = HP_ROW_TEXT}}};
 
 static const struct column lines[] = {{"file", OWN(hp_source_line, file, STRING)},
                                       {"line", OWN(hp_source_line, line, U32)},
                                       {"instructions", VALUE(0)},
-                                      {"executions", VALUE(1)},
-                                      {0}};
+                                      {"executions", VALUE(1)}};
 
 static const struct column functions[] = {{"name", OWN(hp_page_function, name, TEXT)},
                                           {"module", COLUMN},
@@ -137,8 +135,7 @@ static const struct column functions[] = {{"name", OWN(hp_page_function, name, T
                                           {"cycles", OWN(hp_page_function, cycles, U64)},
                                           {"first_block", OWN(hp_page_function, first_block, U32)},
                                           {"n_blocks", OWN(hp_page_function, n_blocks, U32)},
-                                          {"inclusive", VALUE(1), .ordered = true},
-                                          {0}};
+                                          {"inclusive", VALUE(1), .ordered = true}};
 
 static const struct column blocks[] = {{"function", COLUMN},
                                        {"module", COLUMN},
@@ -151,13 +148,13 @@ static const struct column blocks[] = {{"function", COLUMN},
                                        {"file", OWN(hp_page_block, file, STRING)},
                                        {"first_code", OWN(hp_page_block, first_code, U32)},
                                        {"n_code", OWN(hp_page_block, n_code, U32)},
-                                       {"loop", OWN(hp_page_block, loop, LINK, .to = HP_ROW_LOOP)},
-                                       {0}};
+                                       {"loop", OWN(hp_page_block, loop, LINK, .to = HP_ROW_LOOP)}};
 
-static const struct column edges[] = {
-    {"from", OWN(hp_page_edge, from, U32)},   {"to", OWN(hp_page_edge, to, U32)},
-    {"count", OWN(hp_page_edge, count, U64)}, {"taken", OWN(hp_page_edge, taken, U8)},
-    {"flow", OWN(hp_page_edge, flow, U8)},    {0}};
+static const struct column edges[] = {{"from", OWN(hp_page_edge, from, U32)},
+                                      {"to", OWN(hp_page_edge, to, U32)},
+                                      {"count", OWN(hp_page_edge, count, U64)},
+                                      {"taken", OWN(hp_page_edge, taken, U8)},
+                                      {"flow", OWN(hp_page_edge, flow, U8)}};
 
 static void code_text(struct hp_page *page, const void *row)
 {
@@ -170,12 +167,13 @@ static const struct column code[] = {
     {"file", OWN(hp_page_code, line.file, STRING)},
     {"line", OWN(hp_page_code, line.line, U32)},
     {"inlined", OWN(hp_page_code, inlined, LINK)},
-    {"insn", OWN(hp_page_code, line.insn, LINK, .to = HP_ROW_INSN)},
-    {0}};
+    {"insn", OWN(hp_page_code, line.insn, LINK, .to = HP_ROW_INSN)}};
 
-static const struct column contexts[] = {{"parent", COLUMN},  {"function", COLUMN},
-                                         {"self", VALUE(1)},  {"inclusive", VALUE(0)},
-                                         {"calls", VALUE(2)}, {0}};
+static const struct column contexts[] = {{"parent", COLUMN},
+                                         {"function", COLUMN},
+                                         {"self", VALUE(1)},
+                                         {"inclusive", VALUE(0)},
+                                         {"calls", VALUE(2)}};
 
 static void path_outcomes(struct hp_page *page, const void *row)
 {
@@ -192,10 +190,9 @@ static const struct column paths[] = {{"kind", OWN(hp_page_path, kind, U32)},
                                       {"instructions", VALUE(2)},
                                       {"events", VALUE(3)},
                                       {"first_step", OWN(hp_page_path, first_step, U32)},
-                                      {"n_steps", OWN(hp_page_path, n_steps, U32)},
-                                      {0}};
+                                      {"n_steps", OWN(hp_page_path, n_steps, U32)}};
 
-static const struct column steps[] = {{"block", COLUMN}, {"how", COLUMN}, {0}};
+static const struct column steps[] = {{"block", COLUMN}, {"how", COLUMN}};
 
 /* --- Tables ----------------------------------------------------------------------------------- */
 
@@ -212,24 +209,16 @@ static void put_code(struct hp_page *page)
     const char *flows[HP_FLOW_COUNT_ + 1] = {[HP_FLOW_COUNT_] = "overlap"};
     for (int i = 0; i < HP_FLOW_COUNT_; i++)
         flows[i] = hp_flow_name((enum hp_flow)i);
-    struct source of_lines = {.rows = page->lines.rows,
-                              .n = page->lines.n,
-                              .own = page->tables.lines,
-                              .own_size = sizeof *page->tables.lines};
-    put_table(page, "lines", lines, of_lines);
-    put_table(page, "functions", functions,
-              rows_of(page, HP_ROW_FUNCTION, page->functions, sizeof *page->functions));
-    put_table(page, "blocks", blocks,
-              rows_of(page, HP_ROW_BLOCK, page->blocks, sizeof *page->blocks));
     put_table(
-        page, "edges", edges,
-        (struct source){.n = page->n_edges, .own = page->edges, .own_size = sizeof *page->edges});
+        page, TABLE(lines),
+        (struct source){.n = page->lines.n, .rows = page->lines.rows, MADE(page->tables.lines)});
+    put_table(page, TABLE(functions), (struct source){ROWS(FUNCTION), MADE(page->functions)});
+    put_table(page, TABLE(blocks), (struct source){ROWS(BLOCK), MADE(page->blocks)});
+    put_table(page, TABLE(edges), (struct source){.n = page->n_edges, MADE(page->edges)});
     put_names(page, "flows", flows, HP_FLOW_COUNT_ + 1);
-    put_table(
-        page, "code", code,
-        (struct source){.n = page->n_code, .own = page->code, .own_size = sizeof *page->code});
+    put_table(page, TABLE(code), (struct source){.n = page->n_code, MADE(page->code)});
     put_names(page, "names", page->names.texts, page->names.n);
-    put_table(page, "contexts", contexts, rows_of(page, HP_ROW_CONTEXT, NULL, 0));
+    put_table(page, TABLE(contexts), (struct source){ROWS(CONTEXT)});
 }
 
 static void put_kinds(struct hp_page *page)
@@ -256,21 +245,17 @@ static void put_paths(struct hp_page *page)
     for (unsigned i = 0; i <= HP_STEP_END; i++)
         hows[i] = hp_step_name(i);
     put_kinds(page);
-    put_table(page, "paths", paths, rows_of(page, HP_ROW_PATH, page->paths, sizeof *page->paths));
-    put_table(page, "steps", steps,
+    put_table(page, TABLE(paths), (struct source){ROWS(PATH), MADE(page->paths)});
+    put_table(page, TABLE(steps),
               (struct source){HP_ROW_PATH_STEP, page->n_steps, .items = page->steps});
     put_names(page, "hows", hows, HP_STEP_END + 1);
 }
 
 enum hp_err hp_page_put_tables(struct hp_page *page)
 {
-    put_table(page, "modules", modules,
-              (struct source){HP_ROW_MODULE, page->profile->n_modules, .own = page->modules,
-                              .own_size = sizeof *page->modules});
-    put_table(page, "files", files,
-              (struct source){.n = page->files.n,
-                              .own = page->files.texts,
-                              .own_size = sizeof *page->files.texts});
+    put_table(page, TABLE(modules),
+              (struct source){HP_ROW_MODULE, page->profile->n_modules, MADE(page->modules)});
+    put_table(page, TABLE(files), (struct source){.n = page->files.n, MADE(page->files.texts)});
     HP_TRY(hp_page_put_sources(page));
     put_code(page);
     put_paths(page);

@@ -4,8 +4,6 @@
 #include "base/base.h"
 #include "profile/profile_impl.h"
 
-#include "profile/profile_impl.h"
-
 const char *hp_agreement_by_name(enum hp_agreement_by by)
 {
     static const char *const names[HP_AGREEMENTS] = {

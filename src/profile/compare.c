@@ -316,13 +316,10 @@ static int compare_moves(const void *a, const void *b)
 /* The name of a function, or its place. NULL: no memory. */
 static const char *entry_name(struct comparison *result, const struct entry *entry)
 {
-    char *text HP_CLEANUP(hp_free) = NULL;
     if (*entry->move.name)
         return entry->move.name;
-    if (asprintf(&text, "%s%s0x%llx", entry->file, *entry->file ? "+" : "",
-                 (unsigned long long)entry->offset) < 0)
-        return text = NULL;
-    return hp_strings_add(&result->strings, text, strlen(text));
+    return hp_strings_format(&result->strings, "%s%s0x%llx", entry->file, *entry->file ? "+" : "",
+                             (unsigned long long)entry->offset);
 }
 
 static enum hp_err make_moves(struct comparison *result, const struct entry *entries, size_t n)

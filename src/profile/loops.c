@@ -93,24 +93,13 @@ static int by_value(const void *a, const void *b)
     return HP_COMPARE(x->value, y->value);
 }
 
-/* The rows of one loop with the same `bucket`. */
-static size_t group_at(const struct hp_profile *p, size_t at)
-{
-    const struct hp_ploop_trips *trips = &p->loop_trips[at];
-    size_t n = 1;
-    while (at + n < p->n_loop_trips && trips[n].loop == trips->loop &&
-           trips[n].bucket == trips->bucket)
-        n++;
-    return n;
-}
-
+/* Values come before buckets. */
 bool hp_loop_trips_kept(const struct hp_profile *p)
 {
-    for (size_t at = 0, n; at < p->n_loop_trips; at += n) {
-        n = group_at(p, at);
-        if (!p->loop_trips[at].bucket && n > HP_LOOP_VALUES)
+    const struct hp_ploop_trips *trips = p->loop_trips;
+    for (size_t i = HP_LOOP_VALUES; i < p->n_loop_trips; i++)
+        if (!trips[i].bucket && trips[i].loop == trips[i - HP_LOOP_VALUES].loop)
             return false;
-    }
     return true;
 }
 
@@ -118,12 +107,14 @@ void hp_loop_trips_keep(struct hp_profile *p)
 {
     struct hp_ploop_trips *trips = p->loop_trips;
     size_t kept = 0;
-    for (size_t at = 0, n; at < p->n_loop_trips; at += n) {
-        n = group_at(p, at);
-        size_t stay = n;
-        if (!trips[at].bucket && n > HP_LOOP_VALUES) {
+    for (size_t at = 0, end; at < p->n_loop_trips; at = end) {
+        for (end = at + 1; end < p->n_loop_trips && trips[end].loop == trips[at].loop &&
+                           trips[end].bucket == trips[at].bucket;)
+            end++;
+        size_t stay = end - at;
+        if (!trips[at].bucket && stay > HP_LOOP_VALUES) {
+            qsort(trips + at, stay, sizeof *trips, more_frequent);
             stay = HP_LOOP_VALUES;
-            qsort(trips + at, n, sizeof *trips, more_frequent);
             qsort(trips + at, stay, sizeof *trips, by_value);
         }
         memmove(trips + kept, trips + at, stay * sizeof *trips);

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/debug.h"
 #include "base/outfile.h"
+#include "base/texts.h"
 #include "profile/profile_impl.h"
 #include "profile/schema.h"
 
@@ -24,9 +25,7 @@ struct writer {
     int column;   /* the next one to bind */
     uint64_t sum; /* checksum of the values written to the table */
     struct hp_schema_contents done[HP_SCHEMA_TABLES];
-    struct hp_schema_text *strings; /* the string table, sorted */
-    size_t n_strings;
-    struct hp_map64 string_ids; /* from the address of a text to its index in `strings` */
+    struct hp_texts strings; /* the string table, sorted */
 };
 
 /* What SQLite says of its last call. */
@@ -65,11 +64,6 @@ static enum hp_err prepare_insert(const struct writer *w, size_t rows, sqlite3_s
     if (!text)
         return hp_fail_nomem();
     return sqlite3_prepare_v2(w->db, text, -1, insert, NULL) == SQLITE_OK ? HP_OK : fail(w);
-}
-
-static uint32_t string_id(const struct writer *w, const char *text)
-{
-    return hp_map64_get(&w->string_ids, (uint64_t)(uintptr_t)text);
 }
 
 static enum hp_err put_text(struct writer *w, const char *text)
@@ -113,7 +107,7 @@ static enum hp_err put_row(struct writer *w, const void *row, size_t i)
         if (field->type == HP_ROW_TEXT)
             HP_TRY(put_text(w, hp_row_text(field, row)));
         else if (field->type == HP_ROW_STRING)
-            HP_TRY(put_number(w, field->type, string_id(w, hp_row_text(field, row))));
+            HP_TRY(put_number(w, field->type, hp_texts_find(&w->strings, hp_row_text(field, row))));
         else
             HP_TRY(put_number(w, field->type, hp_row_number(field, row)));
     }
@@ -178,44 +172,34 @@ static enum hp_err put_engine_work(struct writer *w, const struct hp_engine_work
     return put_table(w, HP_SCHEMA_ENGINE, rows, hp_engine_work_known(work) ? n : 0);
 }
 
-static enum hp_err note_string(struct writer *w, size_t *capacity, const char *text)
-{
-    if (string_id(w, text) != HP_MAP64_NONE)
-        return HP_OK;
-    HP_TRY(hp_grow(&w->strings, capacity, w->n_strings + 1, sizeof *w->strings));
-    HP_TRY(hp_map64_put(&w->string_ids, (uint64_t)(uintptr_t)text, (uint32_t)w->n_strings));
-    w->strings[w->n_strings++].text = text;
-    return HP_OK;
-}
-
 static int compare_strings(const void *a, const void *b)
 {
-    const struct hp_schema_text *x = a, *y = b;
-    return strcmp(x->text, y->text);
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* Collects the texts the string table holds and numbers them in their own order: then the order of
  * lines by number is their order by text, and equal profiles give equal files. */
 static enum hp_err number_strings(struct writer *w, const struct hp_profile *p)
 {
-    size_t capacity = 0, n = 0;
+    struct hp_texts *strings = &w->strings;
+    size_t n = 0;
     for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
         for (size_t k = 0; k < hp_row_formats[kind].n_fields; k++) {
             const struct hp_row_field *field = &hp_row_formats[kind].fields[k];
             size_t rows = field->type == HP_ROW_STRING ? hp_profile_n_rows(p, kind) : 0;
             for (size_t i = 0; i < rows; i++)
-                HP_TRY(note_string(w, &capacity, hp_row_text(field, hp_profile_row(p, kind, i))));
+                HP_TRY(hp_texts_add(strings, hp_row_text(field, hp_profile_row(p, kind, i))));
         }
-    if (w->n_strings)
-        qsort(w->strings, w->n_strings, sizeof *w->strings, compare_strings);
-    for (size_t i = 0; i < w->n_strings; i++) {
-        const char *text = w->strings[i].text;
-        if (n == 0 || strcmp(w->strings[n - 1].text, text) != 0)
+    if (strings->n)
+        qsort(strings->texts, strings->n, sizeof *strings->texts, compare_strings);
+    for (size_t i = 0; i < strings->n; i++) {
+        const char *text = strings->texts[i];
+        if (n == 0 || strcmp(strings->texts[n - 1], text) != 0)
             n++;
-        HP_TRY(hp_map64_put(&w->string_ids, (uint64_t)(uintptr_t)text, (uint32_t)(n - 1)));
-        w->strings[n - 1].text = text;
+        HP_TRY(hp_map64_put(&strings->numbers, (uintptr_t)text, (uint32_t)(n - 1)));
+        strings->texts[n - 1] = text;
     }
-    w->n_strings = n;
+    strings->n = n;
     return HP_OK;
 }
 
@@ -242,7 +226,7 @@ static enum hp_err write_all(struct writer *w, const struct hp_profile *p)
 {
     HP_TRY(create_schema(w));
     HP_TRY(put_run(w, &p->run));
-    HP_TRY(put_table(w, HP_SCHEMA_STRING, w->strings, w->n_strings));
+    HP_TRY(put_table(w, HP_SCHEMA_STRING, w->strings.texts, w->strings.n));
     HP_TRY(put_engine_work(w, &p->run.work));
     for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
         HP_TRY(put_table(w, HP_SCHEMA_ROWS + kind, hp_profile_row(p, kind, 0),
@@ -255,8 +239,7 @@ static enum hp_err write_all(struct writer *w, const struct hp_profile *p)
 static void writer_fini(struct writer *w)
 {
     sqlite3_close(w->db);
-    hp_map64_fini(&w->string_ids);
-    free(w->strings);
+    hp_texts_fini(&w->strings);
 }
 
 /* The database is made in memory, in one piece, and then written. */
