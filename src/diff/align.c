@@ -26,8 +26,7 @@ struct list {
 };
 
 struct alignment {
-    struct hp_changes *to;
-    struct hp_diff_sources *sources;
+    struct hp_diff *diff;
     struct list old, new;
     bool by_text;
     uint64_t *costs; /* (old.n + 1) x (new.n + 1): of what is left from there */
@@ -43,11 +42,11 @@ static const char *text_of(struct hp_sources *sources, const struct hp_dline *li
     return line->line ? hp_sources_line(sources, line->file, line->line, n) : NULL;
 }
 
-int hp_diff_same_text(struct hp_diff_sources *sources, const struct hp_dline *old,
-                      const struct hp_dline *new)
+int hp_diff_same_text(struct hp_diff *diff, const struct hp_dline *old, const struct hp_dline *new)
 {
     size_t n_a, n_b;
-    const char *a = text_of(&sources->old, old, &n_a), *b = text_of(&sources->new, new, &n_b);
+    const char *a = text_of(&diff->old_sources, old, &n_a);
+    const char *b = text_of(&diff->new_sources, new, &n_b);
     if (!a || !b)
         return -1;
     const char *end_a = a + n_a, *end_b = b + n_b;
@@ -82,7 +81,7 @@ static uint64_t pair_cost(const struct alignment *a, uint32_t i, uint32_t j)
     const struct hp_dline *old = &a->old.lines[i], *new = &a->new.lines[j];
     bool near = distance(&a->old, i) == distance(&a->new, j);
     if (a->by_text)
-        return hp_diff_same_text(a->sources, old, new) > 0 ? !near : NEVER;
+        return hp_diff_same_text(a->diff, old, new) > 0 ? !near : NEVER;
     uint64_t less = at_most(old->instructions, new->instructions);
     uint64_t more = old->instructions + new->instructions - less;
     return at_most(more - less + (near ? 0 : less / 4 + 1), NEVER / 4);
@@ -114,7 +113,7 @@ static void fill_costs(struct alignment *a, size_t cells)
 
 static void match(struct alignment *a, uint32_t i, uint32_t j)
 {
-    hp_changes_match(a->to, a->old.first + i, a->new.first + j);
+    hp_changes_match(&a->diff->lines, a->old.first + i, a->new.first + j);
 }
 
 /* What is between two pairs of equal text was changed. */
@@ -187,7 +186,8 @@ static enum hp_err align(struct alignment *a)
     uint64_t *costs HP_CLEANUP(hp_free) = NULL;
     HP_TRY(hp_new(&costs, cells, sizeof *costs));
     a->costs = costs;
-    a->by_text = have_text(&a->sources->old, &a->old) && have_text(&a->sources->new, &a->new);
+    a->by_text =
+        have_text(&a->diff->old_sources, &a->old) && have_text(&a->diff->new_sources, &a->new);
     fill_costs(a, cells);
     follow_costs(a);
     return HP_OK;
@@ -229,15 +229,15 @@ static bool is_taken(const struct hp_changes *lines, const struct list *list)
     return false;
 }
 
-enum hp_err hp_diff_align(struct hp_diff *diff, struct hp_diff_sources *sources,
-                          const struct hp_dfunction *f, const struct hp_dfunction *g)
+enum hp_err hp_diff_align(struct hp_diff *diff, const struct hp_dfunction *f,
+                          const struct hp_dfunction *g)
 {
     for (uint32_t i = f->lines; i < f->lines + f->n_lines;) {
         struct list old = list_at(diff->old, f, i);
         for (uint32_t j = g->lines; j < g->lines + g->n_lines;) {
             struct list new = list_at(diff->new, g, j);
             if (same_origin(old.lines, f, new.lines, g) && !is_taken(&diff->lines, &new)) {
-                HP_TRY(align(&(struct alignment){&diff->lines, sources, old, new, false, NULL}));
+                HP_TRY(align(&(struct alignment){diff, old, new, false, NULL}));
                 break;
             }
             j += new.n;

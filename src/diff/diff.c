@@ -13,44 +13,34 @@ static size_t count_of(const struct hp_digest *d, enum hp_diff_kind kind)
     return counts[kind];
 }
 
-static const void *item_of(const struct hp_digest *d, enum hp_diff_kind kind, uint32_t i)
+/* Something of a digest and its instructions; NULL and 0 for none. */
+static const void *item_of(const struct hp_digest *d, enum hp_diff_kind kind, uint32_t i,
+                           uint64_t *weight)
 {
+    const struct {
+        const void *items;
+        size_t size, weight;
+    } of[] = {{d->functions, sizeof *d->functions, offsetof(struct hp_dfunction, self)},
+              {d->lines, sizeof *d->lines, offsetof(struct hp_dline, instructions)},
+              {d->loops, sizeof *d->loops, offsetof(struct hp_dloop, self)},
+              {d->paths, sizeof *d->paths, offsetof(struct hp_dpath, instructions)}};
     if (i == HP_PROFILE_NONE)
         return NULL;
-    switch (kind) {
-    case HP_DIFF_FUNCTIONS: return &d->functions[i];
-    case HP_DIFF_LINES: return &d->lines[i];
-    case HP_DIFF_LOOPS: return &d->loops[i];
-    default: return &d->paths[i];
-    }
-}
-
-static uint64_t weight_of(enum hp_diff_kind kind, const void *item)
-{
-    static const size_t offsets[] = {
-        offsetof(struct hp_dfunction, self), offsetof(struct hp_dline, instructions),
-        offsetof(struct hp_dloop, self), offsetof(struct hp_dpath, instructions)};
-    return item ? *(const uint64_t *)((const char *)item + offsets[kind]) : 0;
+    const char *item = (const char *)of[kind].items + i * of[kind].size;
+    memcpy(weight, item + of[kind].weight, sizeof *weight);
+    return item;
 }
 
 /* Lines and loops only of functions that both versions have. */
 static void add_change(struct hp_diff *diff, enum hp_diff_kind kind, uint32_t old, uint32_t new)
 {
     struct hp_changes *to = &diff->kinds[kind];
-    struct hp_change change = {
-        .old = old,
-        .new = new,
-        .old_item = item_of(diff->old, kind, old),
-        .new_item = item_of(diff->new, kind, new),
-        .inlined = HP_PROFILE_NONE,
-    };
-    change.before = weight_of(kind, change.old_item);
-    change.after = weight_of(kind, change.new_item);
+    struct hp_change change = {.old = old, .new = new, .inlined = HP_PROFILE_NONE};
+    change.old_item = item_of(diff->old, kind, old, &change.before);
+    change.new_item = item_of(diff->new, kind, new, &change.after);
     change.delta = hp_delta(change.before, change.after);
     if (kind == HP_DIFF_LINES || kind == HP_DIFF_LOOPS) {
-        const struct hp_digest *d = new == HP_PROFILE_NONE ? diff->old : diff->new;
-        uint32_t i = new == HP_PROFILE_NONE ? old : new;
-        uint32_t f = kind == HP_DIFF_LINES ? d->lines[i].function : d->loops[i].function;
+        uint32_t f = *(const uint32_t *)(change.new_item ?: change.old_item); /* of both: first */
         if (new == HP_PROFILE_NONE && f != HP_PROFILE_NONE)
             f = diff->functions.to_new[f];
         change.function = f == HP_PROFILE_NONE ? f : diff->rows[f];
@@ -234,25 +224,22 @@ static enum hp_err new_map(uint32_t **map, size_t n)
     return HP_OK;
 }
 
-static enum hp_err make_functions(struct hp_diff *diff, struct hp_diff_sources *sources)
+static enum hp_err make_functions(struct hp_diff *diff)
 {
-    enum hp_diff_how *how HP_CLEANUP(hp_free) = NULL;
-    HP_TRY(hp_new(&how, diff->new->n_functions, sizeof *how));
-    HP_TRY(hp_diff_match(diff, sources, how));
+    HP_TRY(hp_diff_match(diff));
     make_changes(diff, HP_DIFF_FUNCTIONS);
     for (uint32_t i = 0; i < diff->functions.n; i++) {
         struct hp_change *f = &diff->functions.items[i];
         if (f->old == HP_PROFILE_NONE || f->new == HP_PROFILE_NONE)
             continue;
-        f->how = how[f->new];
+        f->how = diff->how[f->new];
         diff->rows[f->new] = i;
-        HP_TRY(hp_diff_align(diff, sources, &diff->old->functions[f->old],
-                             &diff->new->functions[f->new]));
+        HP_TRY(hp_diff_align(diff, f->old_item, f->new_item));
     }
     return find_all_inlined(diff);
 }
 
-static enum hp_err make(struct hp_diff *diff, struct hp_diff_sources *sources)
+static enum hp_err make(struct hp_diff *diff)
 {
     for (enum hp_diff_kind kind = 0; kind < HP_DIFF_KINDS; kind++) {
         size_t n_old = count_of(diff->old, kind), n_new = count_of(diff->new, kind);
@@ -262,7 +249,8 @@ static enum hp_err make(struct hp_diff *diff, struct hp_diff_sources *sources)
         HP_TRY(new_map(&changes->to_old, n_new));
     }
     HP_TRY(new_map(&diff->rows, diff->new->n_functions));
-    HP_TRY(make_functions(diff, sources));
+    HP_TRY(hp_new(&diff->how, diff->new->n_functions, sizeof *diff->how));
+    HP_TRY(make_functions(diff));
     HP_TRY(match_loops(diff));
     HP_TRY(match_paths(diff));
     for (enum hp_diff_kind kind = HP_DIFF_LINES; kind < HP_DIFF_KINDS; kind++)
@@ -282,15 +270,12 @@ static struct hp_sources sources_of(const struct hp_digest *d, const char *path)
 enum hp_err hp_diff_make(const struct hp_digest *old, const struct hp_digest *new,
                          const struct hp_diff_options *options, struct hp_diff **diff)
 {
-    struct hp_diff_sources sources = {sources_of(old, options->old_source),
-                                      sources_of(new, options->new_source)};
     HP_TRY(hp_new(diff, 1, sizeof **diff));
     (*diff)->old = old;
     (*diff)->new = new;
-    enum hp_err err = make(*diff, &sources);
-    hp_sources_fini(&sources.old);
-    hp_sources_fini(&sources.new);
-    return err;
+    (*diff)->old_sources = sources_of(old, options->old_source);
+    (*diff)->new_sources = sources_of(new, options->new_source);
+    return make(*diff);
 }
 
 void hp_diff_free(struct hp_diff *diff)
@@ -302,7 +287,10 @@ void hp_diff_free(struct hp_diff *diff)
         free(diff->kinds[i].to_new);
         free(diff->kinds[i].to_old);
     }
+    hp_sources_fini(&diff->old_sources);
+    hp_sources_fini(&diff->new_sources);
     free(diff->rows);
+    free(diff->how);
     free(diff);
 }
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What changed between two versions of a program: functions, lines, loops and paths of two digests,
- * matched with each other. The rules: docs/diff.md.
- */
+/* What changed between two versions of a program: two digests, matched (docs/diff.md). */
 #ifndef HP_DIFF_DIFF_H
 #define HP_DIFF_DIFF_H
 
@@ -50,7 +47,10 @@ struct hp_diff {
             struct hp_changes functions, lines, loops, paths;
         };
     };
-    uint32_t *rows; /* by function of `new` that both have: in `functions` */
+    struct hp_sources old_sources, new_sources;
+    /* By function of `new` that both have: */
+    uint32_t *rows; /* in `functions` */
+    enum hp_diff_how *how;
 };
 
 /* Where to find the source of each version. NULL: where the debug information says, unless it was
@@ -87,28 +87,21 @@ static inline uint64_t hp_delta_size(int64_t delta)
     return delta < 0 ? 0 - (uint64_t)delta : (uint64_t)delta;
 }
 
-/* Text of both versions. */
-struct hp_diff_sources {
-    struct hp_sources old, new;
-};
-
 static inline void hp_changes_match(struct hp_changes *changes, uint32_t old, uint32_t new)
 {
     changes->to_new[old] = new;
     changes->to_old[new] = old;
 }
 
-/* Matches the functions; sets `how` by function of `new`. */
-enum hp_err hp_diff_match(struct hp_diff *diff, struct hp_diff_sources *sources,
-                          enum hp_diff_how *how);
+/* Matches the functions; sets `how`. */
+enum hp_err hp_diff_match(struct hp_diff *diff);
 
 /* Matches the lines of two functions that are the same. */
-enum hp_err hp_diff_align(struct hp_diff *diff, struct hp_diff_sources *sources,
-                          const struct hp_dfunction *old, const struct hp_dfunction *new);
+enum hp_err hp_diff_align(struct hp_diff *diff, const struct hp_dfunction *old,
+                          const struct hp_dfunction *new);
 
 /* Whether two lines of source say the same, but for blanks; < 0: the text of one is not known. */
-int hp_diff_same_text(struct hp_diff_sources *sources, const struct hp_dline *old,
-                      const struct hp_dline *new);
+int hp_diff_same_text(struct hp_diff *diff, const struct hp_dline *old, const struct hp_dline *new);
 
 /* What the versions are called, and what is shown of the changes. */
 struct hp_diff_print {

@@ -3,11 +3,9 @@
 #include "diff/digest.h"
 
 #include "base/base.h"
-#include "hotpath/cycles.h"
 #include "profile/rows.h"
 #include "report/tables.h"
 #include "text/number.h"
-#include "text/strbuf.h"
 
 const char *const hp_total_names[HP_TOTALS] = {
     "instructions", "branches",  "cycles",    "mispredictions", "l1i.misses",
@@ -383,9 +381,7 @@ static enum hp_err make(struct making *m)
     HP_TRY(make_modules(m));
     HP_TRY(make_functions(m));
     HP_TRY(make_totals(m));
-    HP_TRY(hp_digest_lines(m->digest, m->profile, m->groups));
-    HP_TRY(hp_digest_loops(m->digest, m->profile, m->groups));
-    return hp_digest_paths(m->digest, m->profile, m->groups);
+    return hp_digest_code(m->digest, m->profile, m->groups);
 }
 
 enum hp_err hp_digest_new(struct hp_digest **digest)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * A digest: a profile by symbol and source line, without addresses. It is what two versions of a
- * program have in common, and what a baseline keeps (docs/diff.md).
- */
+/* A profile by symbol and source line, which two versions have in common (docs/diff.md). */
 #ifndef HP_DIFF_DIGEST_H
 #define HP_DIFF_DIGEST_H
 
@@ -132,12 +129,8 @@ enum hp_err hp_digest_new(struct hp_digest **digest);
 
 /* The lines, loops and paths of a profile. `groups`: by function of the profile, that of the
  * digest. */
-enum hp_err hp_digest_lines(struct hp_digest *digest, const struct hp_profile *profile,
-                            const uint32_t *groups);
-enum hp_err hp_digest_loops(struct hp_digest *digest, const struct hp_profile *profile,
-                            const uint32_t *groups);
-enum hp_err hp_digest_paths(struct hp_digest *digest, const struct hp_profile *profile,
-                            const uint32_t *groups);
+enum hp_err hp_digest_code(struct hp_digest *digest, const struct hp_profile *profile,
+                           const uint32_t *groups);
 
 static inline uint32_t hp_digest_group(const uint32_t *groups, uint32_t function)
 {
@@ -166,8 +159,7 @@ size_t hp_symbol_stem(const char *symbol);
  * memory NULL. free() it. */
 char *hp_symbol_key(const char *symbol);
 
-/* The name of a file without directory and, of a library, without what is behind ".so". free() it.
- */
+/* The name of a file without directory and without what is behind ".so". free() it. */
 char *hp_module_key(const char *path);
 
 /* The name with the numbers of lambdas and closures left out; NULL when it has none (or no memory).

@@ -48,7 +48,8 @@ static struct hp_dline line_of(const struct hp_profile *p, const uint32_t *group
     };
 }
 
-enum hp_err hp_digest_lines(struct hp_digest *d, const struct hp_profile *p, const uint32_t *groups)
+static enum hp_err make_lines(struct hp_digest *d, const struct hp_profile *p,
+                              const uint32_t *groups)
 {
     uint64_t *counts HP_CLEANUP(hp_free) = calloc(p->n_blocks + 1, sizeof *counts);
     uint64_t *missing HP_CLEANUP(hp_free) = calloc(d->n_functions + 1, sizeof *missing);
@@ -93,7 +94,8 @@ static int compare_loops(const void *a, const void *b, void *context)
     return order ?: HP_COMPARE(i, j);
 }
 
-enum hp_err hp_digest_loops(struct hp_digest *d, const struct hp_profile *p, const uint32_t *groups)
+static enum hp_err make_loops(struct hp_digest *d, const struct hp_profile *p,
+                              const uint32_t *groups)
 {
     HP_TRY(hp_new(&d->loops, p->n_loops, sizeof *d->loops));
     HP_TRY(hp_new(&d->loop_order, p->n_loops, sizeof *d->loop_order));
@@ -210,7 +212,8 @@ static void join_paths(struct hp_digest *d)
     d->n_paths = kept;
 }
 
-enum hp_err hp_digest_paths(struct hp_digest *d, const struct hp_profile *p, const uint32_t *groups)
+static enum hp_err make_paths(struct hp_digest *d, const struct hp_profile *p,
+                              const uint32_t *groups)
 {
     uint32_t *lines HP_CLEANUP(hp_free) = malloc((p->n_blocks + 1) * sizeof *lines);
     struct weight *weights HP_CLEANUP(hp_free) = calloc(p->n_paths + 1, sizeof *weights);
@@ -230,4 +233,11 @@ enum hp_err hp_digest_paths(struct hp_digest *d, const struct hp_profile *p, con
         HP_TRY(add_path(d, p, lines, &weights[i]));
     join_paths(d);
     return HP_OK;
+}
+
+enum hp_err hp_digest_code(struct hp_digest *d, const struct hp_profile *p, const uint32_t *groups)
+{
+    HP_TRY(make_lines(d, p, groups));
+    HP_TRY(make_loops(d, p, groups));
+    return make_paths(d, p, groups);
 }

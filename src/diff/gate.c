@@ -4,7 +4,6 @@
 #include "base/base.h"
 #include "diff/baseline.h"
 #include "report/print.h"
-#include "text/number.h"
 #include "text/table.h"
 
 #include <ctype.h>
@@ -71,10 +70,8 @@ static void judge_functions(struct hp_gate *gate)
 enum hp_err hp_gate_make(const struct hp_diff *diff, const struct hp_gate_limits *limits,
                          struct hp_gate **made)
 {
-    struct hp_gate *gate = *made =
-        calloc(1, sizeof *gate + diff->functions.n * sizeof *gate->functions);
-    if (!gate)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(made, 1, sizeof **made + diff->functions.n * sizeof *(*made)->functions));
+    struct hp_gate *gate = *made;
     gate->diff = diff;
     gate->limits = *limits;
     judge_totals(gate);

@@ -87,8 +87,6 @@ static const struct pass passes[] = {
 
 struct matching {
     struct hp_diff *diff;
-    struct hp_diff_sources *sources;
-    enum hp_diff_how *how;
     struct candidate *candidates;
     size_t n;
 };
@@ -124,7 +122,7 @@ static void collect(struct matching *m, bool lambdas, bool is_new)
 static void match(struct matching *m, uint32_t old, uint32_t new, enum hp_diff_how how)
 {
     hp_changes_match(&m->diff->functions, old, new);
-    m->how[new] = how;
+    m->diff->how[new] = how;
 }
 
 static void run_pass(struct matching *m, const struct pass *pass)
@@ -156,7 +154,7 @@ static void run_pass(struct matching *m, const struct pass *pass)
 static bool same_line(struct matching *m, const struct hp_dfunction *f, const struct hp_dline *x,
                       const struct hp_dfunction *g, const struct hp_dline *y)
 {
-    int same = hp_diff_same_text(m->sources, x, y);
+    int same = hp_diff_same_text(m->diff, x, y);
     return same >= 0 ? same
                      : x->line - f->line == y->line - g->line && x->instructions == y->instructions;
 }
@@ -233,13 +231,12 @@ static void guess(struct matching *m)
             match(m, old[i].index, new[found[i]].index, HP_DIFF_RENAMED);
 }
 
-enum hp_err hp_diff_match(struct hp_diff *diff, struct hp_diff_sources *sources,
-                          enum hp_diff_how *how)
+enum hp_err hp_diff_match(struct hp_diff *diff)
 {
     size_t n = diff->old->n_functions + diff->new->n_functions;
     struct candidate *candidates HP_CLEANUP(hp_free) = NULL;
     HP_TRY(hp_new(&candidates, n, sizeof *candidates));
-    struct matching m = {diff, sources, how, candidates, 0};
+    struct matching m = {diff, candidates, 0};
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
         run_pass(&m, &passes[i]);
     guess(&m);

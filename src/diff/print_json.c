@@ -3,7 +3,6 @@
 
 #include "base/base.h"
 #include "hotpath/cycles.h"
-#include "text/json.h"
 
 /* What only one version has is null in the other. */
 static void put_known(struct hp_json *json, const char *key, bool known, uint64_t value)

@@ -4,7 +4,6 @@
 #include "base/base.h"
 #include "hotpath/cycles.h"
 #include "report/print.h"
-#include "text/number.h"
 #include "text/table.h"
 
 #define LINES_OF      5  /* lines of each of as many functions */

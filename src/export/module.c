@@ -2,7 +2,6 @@
 #include "base/base.h"
 #include "export/export.h"
 #include "report/tables.h"
-#include "text/strbuf.h"
 
 #include <fcntl.h>
 #include <limits.h>

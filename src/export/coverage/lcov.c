@@ -9,7 +9,6 @@
 #include "base/base.h"
 #include "base/map64.h"
 #include "export/coverage/lcov_lines.h"
-#include "export/export.h"
 #include "export/flows.h"
 #include "symbols/module_code.h"
 #include "symbols/symbols.h"
@@ -25,7 +24,6 @@ struct source {
 
 struct writer {
     struct hp_flows flows;
-    const struct hp_profile *profile;
     struct hp_symbols *symbols;
     struct hp_module_code *code;
     struct hp_decoder *decoder;
@@ -109,7 +107,7 @@ static void add_branches(struct writer *w, const struct source *source, uint64_t
     uint8_t bytes[16];
     struct hp_insn insn;
     /* Nothing tells Thumb code from other code here. */
-    if (w->profile->run.arch == HP_ARCH_ARM)
+    if (w->flows.profile->run.arch == HP_ARCH_ARM)
         return;
     for (; from < to; from += insn.length) {
         struct hp_place place = {w->flows.module, from};
@@ -121,7 +119,7 @@ static void add_branches(struct writer *w, const struct source *source, uint64_t
             continue;
         struct hp_lcov_row row = {HP_LCOV_BRANCH, source->line, source->file, "", from, {0}};
         for (size_t i = hp_flows_departures(&w->flows, place, &end); i < end; i++)
-            hp_add_up(&row.counts[w->profile->edges[i].taken ? 0 : 1], w->flows.edges[i]);
+            hp_add_up(&row.counts[w->flows.profile->edges[i].taken ? 0 : 1], w->flows.edges[i]);
         hp_lcov_add(&w->rows, &row);
     }
 }
@@ -175,7 +173,7 @@ static bool comes_to(struct writer *w, uint64_t offset, uint64_t goal, const str
                      int depth)
 {
     size_t found = hp_flows_block(&w->flows, offset), end;
-    const struct hp_pblock *block = &w->profile->blocks[found];
+    const struct hp_pblock *block = &w->flows.profile->blocks[found];
     if (found == w->flows.end_block || block->place.offset != offset)
         return false;
     struct hp_place branch = {w->flows.module, offset + block->branch};
@@ -186,7 +184,7 @@ static bool comes_to(struct writer *w, uint64_t offset, uint64_t goal, const str
         return comes_to(w, offset + block->size, goal, line, depth - 1);
     for (size_t i = hp_flows_departures(&w->flows, branch, &end); i < end; i++)
         if (hp_flows_enters(&w->flows, i) && w->flows.edges[i] &&
-            comes_to(w, w->profile->edges[i].to.offset, goal, line, depth - 1))
+            comes_to(w, w->flows.profile->edges[i].to.offset, goal, line, depth - 1))
             return true;
     return false;
 }
@@ -194,7 +192,7 @@ static bool comes_to(struct writer *w, uint64_t offset, uint64_t goal, const str
 /* Whether an edge inside of a line closes a loop in it. */
 static bool goes_round(struct writer *w, size_t i, const struct source *line)
 {
-    const struct hp_pedge *edge = &w->profile->edges[i];
+    const struct hp_pedge *edge = &w->flows.profile->edges[i];
     return (edge->flow == HP_FLOW_COND || edge->flow == HP_FLOW_JUMP) && edge->taken &&
            hp_flows_leaves(&w->flows, i) && edge->to.offset <= edge->from.offset &&
            comes_to(w, edge->to.offset, edge->from.offset, line, MAX_TURN);
@@ -204,7 +202,7 @@ static bool goes_round(struct writer *w, size_t i, const struct source *line)
  * call. */
 static struct source origin_of(struct writer *w, size_t i, const struct source *target)
 {
-    const struct hp_pedge *edge = &w->profile->edges[i];
+    const struct hp_pedge *edge = &w->flows.profile->edges[i];
     struct source origin = {.file = ""};
     if (hp_flows_leaves(&w->flows, i) && edge->flow != HP_FLOW_RETURN)
         origin = source_at(w, edge->from.offset);
@@ -213,7 +211,7 @@ static struct source origin_of(struct writer *w, size_t i, const struct source *
     uint32_t call = hp_map64_get(&w->calls, edge->to.offset);
     if (call == HP_MAP64_NONE)
         return (struct source){.file = ""};
-    const struct hp_pblock *block = &w->profile->blocks[call];
+    const struct hp_pblock *block = &w->flows.profile->blocks[call];
     return source_at(w, block->place.offset + block->branch);
 }
 
@@ -232,7 +230,7 @@ static void enter_block(struct writer *w, const struct hp_pblock *block, uint64_
         bool same = same_line(&origin, &target);
         bool turns = same && goes_round(w, arrivals[i], &target);
         count -= passed < count ? passed : count;
-        if (hp_flow_is_call(w->profile->edges[arrivals[i]].flow) || !same || turns)
+        if (hp_flow_is_call(w->flows.profile->edges[arrivals[i]].flow) || !same || turns)
             enter(w, &target, passed, turns);
     }
     enter(w, &target, count, false);
@@ -241,7 +239,7 @@ static void enter_block(struct writer *w, const struct hp_pblock *block, uint64_
 static void walk_blocks(struct writer *w)
 {
     const struct hp_flows *flows = &w->flows;
-    const struct hp_pblock *blocks = w->profile->blocks;
+    const struct hp_pblock *blocks = w->flows.profile->blocks;
     for (size_t i = flows->first_block; i < flows->end_block; i++)
         if (flows->blocks[i] && hp_flow_is_call(blocks[i].flow))
             w->failed |= hp_map64_put(&w->calls, blocks[i].place.offset + blocks[i].size,
@@ -258,7 +256,7 @@ static void walk_blocks(struct writer *w)
 static enum hp_err write_lcov(struct hp_export_request *request)
 {
     const struct hp_profile *p = request->profile;
-    struct writer w HP_CLEANUP(release) = {.profile = p};
+    struct writer w HP_CLEANUP(release) = {0};
     uint64_t from, to;
     HP_TRY(hp_flows_init(&w.flows, request));
     const struct hp_pmodule *module = &p->modules[w.flows.module];

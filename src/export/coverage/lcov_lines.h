@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What is said of the lines of source files: how often they, their functions and their branches
- * were executed.
- */
+/* What is said of source lines: how often they, their functions and their branches ran. */
 #ifndef HP_EXPORT_LCOV_LINES_H
 #define HP_EXPORT_LCOV_LINES_H
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Formats that are addresses with counts. Addresses are link-time ones in hexadecimal; 0 is outside
- * of the file.
- */
+/* Formats of link-time addresses, in hexadecimal, with counts. 0 is outside of the file. */
 #include "base/base.h"
 #include "export/optimizers/bolt.h"
 #include "text/number.h"

@@ -7,7 +7,6 @@
 #include "base/base.h"
 #include "export/flows.h"
 #include "export/optimizers/llvm_tree.h"
-#include "report/tables.h"
 #include "symbols/symbols.h"
 #include "text/number.h"
 

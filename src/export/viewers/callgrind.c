@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * Positions are absolute throughout: callgrind_annotate and KCachegrind do not read relative
- * addresses alike.
- */
+/* Positions are absolute: callgrind_annotate and KCachegrind differ in how they read others. */
 
 #include "base/base.h"
-#include "base/map64.h"
 #include "export/viewers/callgrind_rows.h"
 #include "export/viewers/views.h"
 #include "hotpath/cycles.h"

@@ -7,8 +7,6 @@
 #include "export/viewers/callgrind_rows.h"
 
 #include "base/base.h"
-#include "export/viewers/views.h"
-#include "hotpath/cycles.h"
 #include "symbols/module_code.h"
 #include "text/number.h"
 
@@ -96,8 +94,7 @@ static enum hp_err make_edges(struct hp_cg_code *code)
         size_t end = HP_BISECT(i, 0, n, hp_place_compare(end_of(&blocks[by_end[i]]), from) < 0);
         size_t start = HP_BISECT(i, 0, n, hp_place_compare(blocks[i].place, to) < 0);
         struct hp_cg_edge *edge = &code->edges[k];
-        *edge = (struct hp_cg_edge){HP_PROFILE_NONE, HP_PROFILE_NONE, HP_PROFILE_NONE,
-                                    HP_PROFILE_NONE, HP_PROFILE_NONE, 0};
+        memset(edge, 0xff, offsetof(struct hp_cg_edge, count)); /* HP_PROFILE_NONE */
         if (end < n && hp_place_compare(end_of(&blocks[by_end[end]]), from) == 0) {
             edge->from = by_end[end];
             edge->caller = blocks[edge->from].function;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What a callgrind file has lines for, function by function: costs of instructions, calls, jumps.
- */
+/* What a callgrind file has lines for, by function: costs of instructions, calls, jumps. */
 #ifndef HP_EXPORT_CALLGRIND_ROWS_H
 #define HP_EXPORT_CALLGRIND_ROWS_H
 

@@ -7,7 +7,6 @@
 
 #include "base/base.h"
 #include "base/map64.h"
-#include "base/strings.h"
 #include "export/export.h"
 #include "report/hotspots/hotspots.h"
 #include "text/json.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 #include "base/base.h"
-#include "base/strings.h"
 #include "export/viewers/views.h"
 #include "text/number.h"
 
