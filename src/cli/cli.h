@@ -88,11 +88,10 @@ void hp_progress_end(struct hp_progress *progress);
 struct hp_cli_session {
     struct hp_progress progress; /* first: it is the context of the settings' callbacks */
     struct hp_session_settings settings;
-    uint64_t cache_size; /* bytes, as given */
     bool quiet;
 };
 
-#define HP_CLI_SESSION_DEFAULTS .cache_size = UINT64_C(256) << 20
+#define HP_CLI_SESSION_DEFAULTS .settings.cache_size = UINT64_C(256) << 20
 
 /* Tables of options of a struct hp_cli_session. */
 extern const struct hp_option hp_options_profilers[]; /* which profilers, and their parameters */

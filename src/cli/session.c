@@ -69,7 +69,7 @@ const struct hp_option hp_options_engine[] = {
      "how to watch the program: {} (default: native where it can)"},
     {"no-follow", 0, HP_OPT_FLAG, AT(settings.no_follow), NULL,
      "do not observe children, nor programs that are executed"},
-    {"cache-size", 0, HP_OPT_SIZE, AT(cache_size), "SIZE",
+    {"cache-size", 0, HP_OPT_SIZE, AT(settings.cache_size), "SIZE",
      "translated code that the native engine keeps, a process (default 256M; from 1M to 1G)"},
     {"aslr", 0, HP_OPT_FLAG, AT(settings.randomize), NULL,
      "let the kernel place the program at random; counts may then differ from run to run (native "
@@ -130,10 +130,9 @@ static void warn(void *context, const char *text)
 
 enum hp_err hp_cli_session_begin(struct hp_cli_session *s)
 {
-    if (s->cache_size == 0)
+    if (s->settings.cache_size == 0) /* which means the default there */
         return hp_fail(HP_ERR_INVALID, "--cache-size is from 1M to 1G, not 0 bytes");
     hp_progress_start(&s->progress, s->quiet);
-    s->settings.cache_size = s->cache_size;
     s->settings.context = &s->progress;
     s->settings.tick = tick;
     s->settings.warn = warn;

@@ -121,15 +121,6 @@ static enum hp_err open_baseline(struct request *ci)
     return err == HP_ERR_FORMAT ? advise(err, "--update writes it anew") : err;
 }
 
-static enum hp_err update(struct request *ci)
-{
-    HP_TRY(hp_baseline_put(ci->baseline, ci->name, ci->new));
-    HP_TRY(hp_baseline_save(ci->baseline, ci->file));
-    if (!ci->session.quiet)
-        fprintf(stderr, "hotpath: baseline written to %s\n", ci->file);
-    return HP_OK;
-}
-
 static enum hp_err print_json(void *context, FILE *out)
 {
     const struct request *ci = context;
@@ -233,10 +224,15 @@ static enum hp_err run(struct hp_invocation *call)
     HP_TRY(open_baseline(ci));
     HP_TRY(run_program(ci, call->words, &call->status));
     HP_TRY(make_digest(ci));
-    if (ci->update)
-        return update(ci);
-    HP_TRY(judge(ci));
-    call->status = ci->gate->verdict == HP_GATE_REGRESSED ? EXIT_REGRESSION : 0;
+    if (!ci->update) {
+        HP_TRY(judge(ci));
+        call->status = ci->gate->verdict == HP_GATE_REGRESSED ? EXIT_REGRESSION : 0;
+        return HP_OK;
+    }
+    HP_TRY(hp_baseline_put(ci->baseline, ci->name, ci->new));
+    HP_TRY(hp_baseline_save(ci->baseline, ci->file));
+    if (!ci->session.quiet)
+        fprintf(stderr, "hotpath: baseline written to %s\n", ci->file);
     return HP_OK;
 }
 

@@ -248,8 +248,8 @@ const struct hp_command hp_command_export = {
         "  hotpath export --format simpoint --interval 10M -o gzip.bb -- gzip -9k FILE\n",
     .options = {rows, hp_options_engine},
     .list = "FORMAT",
-    .values = {HP_VALUES(.session = {HP_CLI_SESSION_DEFAULTS,
-                                     .settings = {.length = HP_NOT_SAID, .lines = HP_LINES_NONE}},
+    .values = {HP_VALUES(.session = {HP_CLI_SESSION_DEFAULTS, .settings.length = HP_NOT_SAID,
+                                     .settings.lines = HP_LINES_NONE},
                          .interval = HP_NOT_SAID, .request.written.unit = "")},
     .run = run,
 };

@@ -5,10 +5,11 @@
 
 #include <ctype.h>
 
-/* What hardware costs, as it is said on the command line. */
-struct costs {
-    const char *iteration;
-    uint64_t init, sync, loops;
+struct request {
+    struct hp_cli_output output;
+    const char *path, *by, *iteration;
+    uint64_t init, sync, loops; /* with `iteration`: what hardware costs */
+    bool no_run;
 };
 
 /* Whether a view is in the report. */
@@ -18,30 +19,30 @@ static bool shows(const struct hp_report_options *report, const struct hp_view *
            (!report->view && report->format == HP_REPORT_JSON);
 }
 
-static enum hp_err read_costs(const struct costs *costs, struct hp_report_options *report)
+static enum hp_err read_costs(const struct request *r, struct hp_report_options *report)
 {
     struct hp_partition_costs *to = &report->partition;
-    bool said = costs->iteration || costs->init != HP_NOT_SAID || costs->sync != HP_NOT_SAID ||
-                costs->loops != HP_NOT_SAID;
+    bool said =
+        r->iteration || r->init != HP_NOT_SAID || r->sync != HP_NOT_SAID || r->loops != HP_NOT_SAID;
     if (said && !shows(report, &hp_view_partition))
         return hp_fail(HP_ERR_INVALID,
                        "--hw-cost, --init, --sync and --hw-loops are for the view partition");
     *to = (struct hp_partition_costs){
         .set = said,
         .iteration = -1,
-        .init = costs->init != HP_NOT_SAID ? costs->init : HP_PARTITION_INIT,
-        .sync = costs->sync != HP_NOT_SAID ? costs->sync : HP_PARTITION_SYNC,
-        .loops = costs->loops != HP_NOT_SAID ? (size_t)costs->loops : 1,
+        .init = r->init != HP_NOT_SAID ? r->init : HP_PARTITION_INIT,
+        .sync = r->sync != HP_NOT_SAID ? r->sync : HP_PARTITION_SYNC,
+        .loops = r->loops != HP_NOT_SAID ? (size_t)r->loops : 1,
     };
     if (to->loops == 0)
         return hp_fail(HP_ERR_INVALID, "--hw-loops is at least 1");
-    if (!costs->iteration)
+    if (!r->iteration)
         return HP_OK;
     char *end;
-    to->iteration = strtod(costs->iteration, &end);
-    if (!isdigit((unsigned char)*costs->iteration) || *end || !(to->iteration < 1e18))
+    to->iteration = strtod(r->iteration, &end);
+    if (!isdigit((unsigned char)*r->iteration) || *end || !(to->iteration < 1e18))
         return hp_fail(HP_ERR_INVALID, "--hw-cost: '%s' is not a number of instructions",
-                       costs->iteration);
+                       r->iteration);
     return HP_OK;
 }
 
@@ -56,13 +57,6 @@ static enum hp_err read_by(const char *by, struct hp_report_options *report)
     return HP_OK;
 }
 
-struct request {
-    struct hp_cli_output output;
-    struct costs costs;
-    const char *path, *by;
-    bool no_run;
-};
-
 static const struct hp_option rows[] = {
     {"top", 'n', HP_COUNT(output.top), "N",
      "rows to print (default: 20 in text, 10 paths or instructions, else all; 0: all)"},
@@ -72,15 +66,14 @@ static const struct hp_option rows[] = {
      "counts thread by thread, or of all together (default)"},
     {"no-run", 0, HP_FLAG(no_run), NULL,
      "JSON: leave out what differs from run to run: time, machine, process ids"},
-    {"hw-cost", 0, HP_TEXT(costs.iteration), "N",
+    {"hw-cost", 0, HP_TEXT(iteration), "N",
      "partition: an iteration in hardware, in instructions (default: a tenth of those in "
      "software)"},
-    {"init", 0, HP_COUNT(costs.init), "N",
+    {"init", 0, HP_COUNT(init), "N",
      "partition: instructions to start the hardware, each time (default 100)"},
-    {"sync", 0, HP_COUNT(costs.sync), "N",
+    {"sync", 0, HP_COUNT(sync), "N",
      "partition: instructions to get the results, each time (default 100)"},
-    {"hw-loops", 0, HP_COUNT(costs.loops), "N",
-     "partition: loops that there is room for (default 1)"},
+    {"hw-loops", 0, HP_COUNT(loops), "N", "partition: loops that there is room for (default 1)"},
     {"by", 0, HP_TEXT(by), "UNIT", "cpi: also of each of these: {}"},
     {"output", 'o', HP_TEXT(path), "FILE", "write to FILE instead of stdout"},
     {0},
@@ -93,7 +86,7 @@ static enum hp_err run(struct hp_invocation *call)
     struct hp_profile *profile HP_CLEANUP(hp_cli_free_profile) = NULL;
     r->output.view = call->words[1];
     HP_TRY(hp_cli_report_options(&r->output, &report));
-    HP_TRY(read_costs(&r->costs, &report));
+    HP_TRY(read_costs(r, &report));
     HP_TRY(read_by(r->by, &report));
     report.no_run = r->no_run;
     HP_TRY(hp_cli_load(call->words[0], &profile));
@@ -117,7 +110,7 @@ const struct hp_command hp_command_report = {
     .options = {rows},
     .list = "VIEW",
     .words = "VIEW",
-    .values = {HP_VALUES(.output = {.top = HP_NOT_SAID},
-                         .costs = {NULL, HP_NOT_SAID, HP_NOT_SAID, HP_NOT_SAID})},
+    .values = {HP_VALUES(.output = {.top = HP_NOT_SAID}, .init = HP_NOT_SAID, .sync = HP_NOT_SAID,
+                         .loops = HP_NOT_SAID)},
     .run = run,
 };

@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "report/tables.h"
 #include "text/number.h"
+#include "text/table.h"
 #include "text/utf8.h"
 
 #define PLAIN_ROWS     10 /* of a kind, in a plain page */
@@ -65,12 +66,6 @@ static const char *const nothing[HP_BOARD_KINDS] = {
     [HP_BOARD_PATHS] = "no path was executed to its end",
     [HP_BOARD_LOOPS] = "no loop was executed",
     [HP_BOARD_HOTSPOTS] = "no hot spot was executed"};
-
-static void put_style(struct hp_strbuf *out, bool color, const char *code)
-{
-    if (color)
-        hp_strbuf_add(out, *code ? code : "\033[0m");
-}
 
 static const char *heat(double share)
 {
@@ -220,9 +215,9 @@ static void draw_row(const struct hp_top_page *page, enum hp_board_kind kind, co
                              c->what == COUNT && !page->wish.since ? "/s" : "");
         hp_strbuf_add(out, between);
         between = " ";
-        put_style(out, styled, style);
+        hp_strbuf_add(out, styled ? style : "");
         put_cell(out, hp_strbuf_text(&cell), *widths, c->what < LEFT);
-        put_style(out, styled, "");
+        hp_strbuf_add(out, hp_text_plain(styled));
     }
     while (!page->color && out->length && out->data[out->length - 1] == ' ')
         out->data[--out->length] = 0;
@@ -384,22 +379,16 @@ static void draw_line(const struct hp_top_page *page, fill_line *fill, const cha
     size_t before = hp_utf8_width(left), after = hp_utf8_width(right);
     bool both = after > 0 && after + 2 <= page->width;
     size_t room = both ? page->width - after - 1 : page->width;
-    put_style(out, page->color, style);
+    hp_strbuf_add(out, page->color ? style : "");
     hp_strbuf_cut(out, left, room, HP_CUT_END);
     if (both)
         hp_strbuf_format(out, "%*s%s", (int)(room + 1 - (before < room ? before : room)), "",
                          right);
-    put_style(out, page->color, "");
+    hp_strbuf_add(out, hp_text_plain(page->color));
     hp_strbuf_add(out, "\n");
 }
 
-static const struct {
-    fill_line *fill;
-    const char *style;
-} head[] = {
-    {fill_title, "\033[1m"}, {fill_totals, ""},  {fill_spot, ""},
-    {fill_phases, ""},       {fill_history, ""},
-};
+static fill_line *const head[] = {fill_title, fill_totals, fill_spot, fill_phases, fill_history};
 
 /* Plain pages have no history. */
 static size_t head_lines(const struct hp_top_page *page)
@@ -464,7 +453,7 @@ void hp_top_page_draw(const struct hp_top_page *page, struct hp_strbuf *out)
     size_t n = 0;
     fit.width = page->width < NARROWEST ? NARROWEST : page->width;
     for (size_t i = 0; i < head_lines(page); i++)
-        draw_line(&fit, head[i].fill, head[i].style, &lines);
+        draw_line(&fit, head[i], i == 0 ? "\033[1m" : "", &lines);
     (page->help ? draw_help : draw_kinds)(&fit, &lines);
     hp_strbuf_add(out, hp_strbuf_text(&lines));
     if (page->plain)

@@ -27,7 +27,6 @@ struct request {
     struct hp_capture capture;
     struct hp_strbuf text;    /* of the page */
     struct hp_strbuf command; /* the program's */
-    bool opened;              /* the board */
     bool closed;              /* the view: nothing is shown any more */
     bool changed;             /* the page has to be made anew */
     double started;           /* seconds, as the rest */
@@ -37,14 +36,6 @@ struct request {
 };
 
 /* --- The view --------------------------------------------------------------------------------- */
-
-static void open_board(struct request *top, struct hp_session *session)
-{
-    top->opened = true;
-    hp_board_open(&top->board, session, top->started);
-    top->page.board = &top->board;
-    top->page.engine = hp_session_info(session).engine;
-}
 
 static void close_view(struct request *top)
 {
@@ -101,13 +92,6 @@ static void set_view(struct request *top, unsigned view)
     top->next_look = soon < top->next_look ? soon : top->next_look;
 }
 
-static void reset(struct request *top)
-{
-    if (hp_board_reset(&top->board) != HP_OK)
-        fail(top);
-    set_view(top, top->page.view);
-}
-
 static void press(struct request *top, int key, pid_t program)
 {
     struct hp_top_page *page = &top->page;
@@ -126,7 +110,11 @@ static void press(struct request *top, int key, pid_t program)
         page->wish.order = (page->wish.order + 1) % HP_BOARD_ORDERS;
         set_view(top, page->view);
         break;
-    case 'r': reset(top); break;
+    case 'r':
+        if (hp_board_reset(&top->board) != HP_OK)
+            fail(top);
+        set_view(top, page->view);
+        break;
     case 'p':
     case ' ': page->paused = !page->paused; break;
     case 'h':
@@ -174,9 +162,12 @@ static void look_if_due(void *context, struct hp_session *session)
         hp_capture_show(&top->capture);
         return;
     }
-    if (!top->opened)
-        open_board(top, session);
-    if (!attend(top, hp_session_info(session).pid)) {
+    struct hp_session_info info = hp_session_info(session);
+    if (!top->page.board)
+        hp_board_open(&top->board, session, top->started);
+    top->page.board = &top->board;
+    top->page.engine = info.engine;
+    if (!attend(top, info.pid)) {
         top->next_look = now + KEYS_SECONDS;
         return;
     }

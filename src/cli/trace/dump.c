@@ -134,9 +134,8 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
                                 void **state)
 {
     struct request *d = (struct request *)profiler;
-    struct dump_thread *thread = calloc(1, sizeof *thread);
-    if (!thread)
-        return hp_fail_nomem();
+    struct dump_thread *thread;
+    HP_TRY(hp_new(&thread, 1, sizeof *thread));
     *thread = (struct dump_thread){.next = d->threads, .dump = d, .id = info->id};
     d->threads = thread;
     *state = thread;

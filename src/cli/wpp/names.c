@@ -10,9 +10,8 @@ enum hp_err hp_open_wpp(struct hp_open_wpp *wpp, const char *path)
     HP_TRY(hp_wpp_open(path, &wpp->reader));
     wpp->paths = hp_wpp_paths(wpp->reader, &n);
     wpp->modules = hp_wpp_modules(wpp->reader, &wpp->n_modules);
-    wpp->symbols = calloc(wpp->n_modules + 1, sizeof(void *));
-    wpp->opened = calloc(wpp->n_modules + 1, sizeof *wpp->opened);
-    return wpp->symbols && wpp->opened ? HP_OK : hp_fail_nomem();
+    HP_TRY(hp_new(&wpp->symbols, wpp->n_modules, sizeof *wpp->symbols));
+    return hp_new(&wpp->opened, wpp->n_modules, sizeof *wpp->opened);
 }
 
 void hp_open_wpp_close(struct hp_open_wpp *wpp)
