@@ -19,7 +19,7 @@ struct choice {
 static void want(const struct hp_page *page, struct choice *choice, uint32_t block, size_t most)
 {
     uint32_t insns = page->profile->blocks[block].insns;
-    if (choice->wanted[block] || !page->annotator.block_counts[block] ||
+    if (choice->wanted[block] || !page->tables.block_counts[block] ||
         choice->insns + insns > most || hp_page_row(page, HP_ROW_BLOCK, block) == HP_PROFILE_NONE)
         return;
     choice->wanted[block] = true;

@@ -64,7 +64,7 @@ static enum hp_err ends_init(struct hp_page *page, struct ends *ends)
 static void choose(const struct hp_page *page, struct ends *ends)
 {
     const struct hp_pblock *blocks = page->profile->blocks;
-    const uint64_t *counts = page->annotator.block_counts;
+    const uint64_t *counts = page->tables.block_counts;
     size_t first = 0;
     for (size_t i = 0; i < page->profile->n_blocks; i++) {
         uint32_t block = ends->order[i], best = ends->chosen[first];
@@ -104,7 +104,7 @@ static void add_overlaps(struct hp_page *page, const uint32_t *by_branch)
     for (size_t i = 1; i < p->n_blocks; i++) {
         uint32_t block = by_branch[i - 1], next = by_branch[i];
         const struct hp_pblock *a = &p->blocks[block], *b = &p->blocks[next];
-        count = hp_saturating_add(count, page->annotator.block_counts[block]);
+        count = hp_saturating_add(count, page->tables.block_counts[block]);
         if (a->version != b->version || hp_place_compare(branch_of(a), branch_of(b)) != 0)
             count = 0;
         else if (count)

@@ -230,7 +230,7 @@ uint32_t hp_page_block_at(const struct hp_page *page, struct hp_place place)
             place.offset - block->place.offset >= block->size)
             break;
         if (best == HP_PROFILE_NONE ||
-            page->annotator.block_counts[low] > page->annotator.block_counts[best])
+            page->tables.block_counts[low] > page->tables.block_counts[best])
             best = (uint32_t)low;
     }
     return best;

@@ -192,16 +192,16 @@ void hp_list_add_number(struct hp_list *list, const char *key, uint64_t value)
 
 void hp_list_add_place(struct hp_list *list, const char *key, struct hp_place place)
 {
-    if (list->json) {
+    if (list->json)
         hp_strbuf_clear(list->text);
-        hp_tables_place(list->tables, place, list->text);
-        hp_json_put_string(list->json, key, hp_strbuf_text(list->text));
-        return;
-    }
-    begin_member(list);
+    else
+        begin_member(list);
     size_t start = list->text->length;
     hp_tables_place(list->tables, place, list->text);
-    end_text(list, start);
+    if (list->json)
+        hp_json_put_string(list->json, key, hp_strbuf_text(list->text));
+    else
+        end_text(list, start);
 }
 
 void hp_list_named(struct hp_list *list, const char *name, double value)

@@ -170,8 +170,7 @@ struct hp_cell hp_cell_place(const struct hp_field_input *input, struct hp_place
 
 /* --- Making lists ----------------------------------------------------------------------------- */
 
-/* A `list`: the addresses of the item's blocks, which are in the profile's rows of the kind
- * `value`. */
+/* A `list`: the addresses of the item's blocks, from the profile's rows of the kind `value`. */
 void hp_list_blocks(const struct hp_field_input *input, struct hp_list *list);
 
 /* An item that is a text, without line ends. */
@@ -181,8 +180,7 @@ void hp_list_text(struct hp_list *list, const char *text);
 void hp_list_begin(struct hp_list *list);
 void hp_list_end(struct hp_list *list);
 
-/* Of HP_LIST_VALUE: begins an object in JSON, ended by hp_list_end(), or null where nothing is
- * known; returns `known`. */
+/* Of HP_LIST_VALUE: begins an object in JSON, or writes null if not `known`, which it returns. */
 bool hp_list_begin_known(struct hp_list *list, bool known);
 
 void hp_list_add_number(struct hp_list *list, const char *key, uint64_t value);

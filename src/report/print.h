@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The printers behind hp_report(). They do not check for write errors: hp_report() does, at the
- * end.
- */
+/* The printers behind hp_report(), which checks for write errors at the end. */
 #ifndef HP_REPORT_PRINT_H
 #define HP_REPORT_PRINT_H
 

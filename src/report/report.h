@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Printing a profile, for people (text) and for scripts (JSON, CSV). What each view shows and the
- * names in it: docs/report.md.
- *
- * Nothing here depends on the locale or on the order of equal elements: one profile gives one
- * output.
+ * Printing a profile, for people (text) and for scripts (JSON, CSV): docs/report.md. One profile
+ * gives one output, whatever the locale or the order of equal elements.
  */
 #ifndef HP_REPORT_REPORT_H
 #define HP_REPORT_REPORT_H

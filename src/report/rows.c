@@ -5,20 +5,14 @@
 
 /* --- Counters: where the values of a view come from ------------------------------------------- */
 
-/* What every counter begins with. */
-struct counter {
-    uint32_t item, thread;
-};
-
 /* The values of counter `i`, from columns, NULL behind the last. */
 static struct hp_row read_counter(const struct hp_tables *tables, const struct hp_view *view,
                                   const struct hp_row_field *const *columns, size_t i)
 {
-    const void *counter = hp_profile_row(tables->profile, view->counter, i);
-    struct counter of = {(uint32_t)i, HP_PROFILE_NONE};
-    if (view->counter != view->item)
-        memcpy(&of, counter, sizeof of);
-    struct hp_row row = {.item = of.item, .thread = of.thread};
+    const uint32_t *counter = hp_profile_row(tables->profile, view->counter, i);
+    bool own = view->counter == view->item;
+    struct hp_row row = {.item = own ? (uint32_t)i : counter[0],
+                         .thread = own ? HP_PROFILE_NONE : counter[1]};
     for (size_t k = 0; columns[k]; k++)
         row.v[k] = hp_row_number(columns[k], counter);
     if (view->adjust)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * The source text beside the counts: lines of the files that the debug information names, where
- * they can be read. All zero but for the settings is an empty collection.
- */
+/* The source text beside the counts: lines of the files that the debug information names, where
+ * they can be read. All zero but for the settings is an empty collection. */
 #ifndef HP_REPORT_SOURCES_H
 #define HP_REPORT_SOURCES_H
 
@@ -22,8 +20,7 @@ struct hp_source_file {
 
 struct hp_sources {
     const char *directory; /* where relative names are looked up; "" or NULL: here */
-    /* where files are looked for first: by their name, and its ends ("src/a.c", "a.c"); NULL:
-     * nowhere */
+    /* where files are looked for first, by their name and its ends ("src/a.c", "a.c"), or NULL */
     const char *path;
     int64_t time; /* seconds; files changed later are counted. 0: not known */
     /* only files that were not changed since are read: none when the time is not known */
@@ -41,8 +38,7 @@ struct hp_sources {
  * pointer for the same file. Valid until hp_sources_fini(). */
 const char *hp_sources_line(struct hp_sources *sources, const char *file, uint32_t line,
                             size_t *length);
-/* The file itself, read now if it was not before; NULL when memory ran out. Valid until the next
- * call. */
+/* The file itself, read at the first call; NULL: no memory. Valid until the next call. */
 const struct hp_source_file *hp_sources_file(struct hp_sources *sources, const char *file);
 void hp_sources_fini(struct hp_sources *sources);
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What a report prints, before it is known how: names, totals and the rows of each view in order.
- * Used by the text, JSON and CSV printers alike.
- */
+/* What a report prints, as text, JSON or CSV: names, totals and the rows of each view in order. */
 #ifndef HP_REPORT_TABLES_H
 #define HP_REPORT_TABLES_H
 
@@ -69,8 +66,7 @@ struct hp_tables {
     struct hp_strings names; /* made here */
 };
 
-/* Checks the profile's references and prepares what every view needs. On failure there is nothing
- * to release. */
+/* Checks references and prepares what every view needs. On failure there is nothing to release. */
 enum hp_err hp_tables_init(struct hp_tables *tables, const struct hp_profile *profile);
 void hp_tables_fini(struct hp_tables *tables);
 
@@ -131,8 +127,7 @@ struct hp_rows {
     size_t n_parts;
 };
 
-/* Makes the rows of one view that is a table. Items that were never executed have none. What was
- * made stays on failure. */
+/* Makes the rows of a view; items never executed have none. What was made stays on failure. */
 enum hp_err hp_rows_init(struct hp_rows *rows, struct hp_tables *tables, const struct hp_view *view,
                          bool per_thread);
 void hp_rows_fini(struct hp_rows *rows);

@@ -32,13 +32,11 @@ enum hp_err hp_print_list(const struct hp_text *text, const struct hp_view *view
 enum hp_err hp_print_lists(const struct hp_text *text, struct hp_rows *rows, size_t limit,
                            enum hp_err (*print)(const struct hp_text *text, struct hp_rows *list));
 
-/* One line of a text, cut to the width of the terminal; HP_ERR_NOMEM when it could not be made.
- * Empties the text. */
+/* One line of a text, cut to the width of the terminal. Empties the text. HP_ERR_NOMEM. */
 enum hp_err hp_print_line(struct hp_strbuf *text, const struct hp_report_options *options,
                           FILE *out);
 
-/* A sentence, broken at blanks where the width is limited, each line indented by `indent`. Empties
- * the text. */
+/* A sentence, broken at blanks, each line indented by `indent`. Empties the text. HP_ERR_NOMEM. */
 enum hp_err hp_print_wrapped(struct hp_strbuf *text, size_t indent,
                              const struct hp_report_options *options, FILE *out);
 
@@ -74,8 +72,7 @@ void hp_put_source(const char *text, size_t length, struct hp_strbuf *cell);
 /* The same with what indents it, tabs as blanks up to the next column of eight. */
 void hp_put_indented_source(const char *text, size_t length, struct hp_strbuf *cell);
 
-/* An instruction, without the zeroes that fill an address up: "jne 0x0000000000001010" is no easier
- * to read. */
+/* An instruction, without the zeroes that fill an address up: "jne 0x0000000000001010". */
 void hp_put_assembly(const char *text, struct hp_strbuf *cell);
 
 /* A command as a shell would need it, clean; "(unknown command)" without one. */
@@ -87,8 +84,7 @@ const char *hp_density_glyph(double density);
 /* Cycles of one of many: with one decimal below 100. */
 void hp_put_cycles(double cycles, struct hp_strbuf *cell);
 
-/* " ±12%": how far the farther end of the interval is away, of the value; nothing when it is exact.
- */
+/* " ±12%": how far the farther end of the interval is from the value; nothing when it is exact. */
 void hp_put_interval(struct hp_estimate estimate, struct hp_strbuf *cell);
 
 /* The amount and its interval. */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * The views of a report, one table of them: what is printed, what --help, manual pages, completion
- * and errors list, and the tables of docs/report.md. A view is an entry in a file of its own, and a
- * line in views.c.
+/* The views of a report: what is printed, what --help, manual pages, completion and errors list,
+ * and the tables of docs/report.md. A view is an entry in a file of its own, and a line in views.c.
  */
 #ifndef HP_REPORT_VIEW_H
 #define HP_REPORT_VIEW_H
@@ -45,13 +43,11 @@ struct hp_view {
     const char *values[HP_ROW_VALUES];
     void (*adjust)(const struct hp_tables *tables, struct hp_row *row);
     bool by_thread; /* items have values by thread; those without any values are left out */
-    /* Makes the rows, in any order; with `values` after these were summed. What was made stays in
-     * `rows` on failure. */
+    /* Makes the rows, or with `values` changes them. What was made stays in `rows` on failure. */
     enum hp_err (*make)(struct hp_rows *rows, struct hp_tables *tables);
     /* Makes in `tables` what only this view needs. May be NULL. */
     enum hp_err (*prepare)(struct hp_tables *tables);
-    /* The order of items with equal weights, by index where it is 0. NULL: by index, which is by
-     * address of most items. */
+    /* The order of items with equal weights. NULL or 0: by index, which is by address of most. */
     int (*compare)(const struct hp_profile *profile, uint32_t a, uint32_t b);
     /* Whether two items belong to one list, as paths of a kind do; the items of a list follow each
      * other in the profile. NULL: there is one. */
@@ -82,8 +78,7 @@ extern const struct hp_view hp_view_summary, hp_view_functions, hp_view_blocks, 
     hp_view_paths, hp_view_predictions, hp_view_hotspots, hp_view_loop_models, hp_view_partition,
     hp_view_machine, hp_view_instructions, hp_view_cpi, hp_view_sampling, hp_view_all;
 
-/* The view of a name, NULL for "default". HP_ERR_INVALID: there is none; the error text lists those
- * there are. */
+/* The view of a name, NULL for "default". HP_ERR_INVALID: the error text lists those there are. */
 enum hp_err hp_view_from_name(const char *name, const struct hp_view **view);
 
 #endif

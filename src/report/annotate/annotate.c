@@ -22,10 +22,11 @@ static enum hp_err weigh(const struct hp_annotator *a, struct hp_hot_function *f
         functions[hp_slot(p->insns[i].function, p->n_functions)].name = a->options->n_names;
     for (size_t i = 0; i < p->n_blocks; i++) {
         struct hp_hot_function *f = &functions[hp_slot(p->blocks[i].function, p->n_functions)];
-        if (a->block_counts[i])
+        if (a->tables->block_counts[i])
             f->name = a->options->n_names;
         if (a->by == HP_ANNOTATE_INSTRUCTIONS)
-            hp_add_up(&f->weight, hp_saturating_mul(a->block_counts[i], p->blocks[i].insns));
+            hp_add_up(&f->weight,
+                      hp_saturating_mul(a->tables->block_counts[i], p->blocks[i].insns));
     }
     if (a->by == HP_ANNOTATE_INSTRUCTIONS)
         return HP_OK;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Functions instruction by instruction, with their source: how often each was executed and, where a
- * machine in cycles ran them, what each cost.
- */
+/* Functions instruction by instruction, with their source: how often each was executed and, where a
+ * machine in cycles ran them, what each cost. */
 #ifndef HP_REPORT_ANNOTATE_H
 #define HP_REPORT_ANNOTATE_H
 
@@ -27,11 +25,8 @@ struct hp_annotate_options {
 };
 #define HP_ANNOTATE_TOP 3
 
-/*
- * Prints to `out` and flushes it. HP_ERR_NOTFOUND: no function of that name was executed.
- * HP_ERR_INVALID: the profile's references do not fit together. HP_ERR_IO: `out` could not be
- * written. HP_ERR_NOMEM.
- */
+/* Prints to `out` and flushes it. HP_ERR_NOTFOUND: no function of that name was executed.
+ * HP_ERR_INVALID: the profile's references do not fit together. HP_ERR_IO, HP_ERR_NOMEM. */
 enum hp_err hp_annotate(const struct hp_profile *profile, const struct hp_annotate_options *options,
                         FILE *out);
 
@@ -70,7 +65,6 @@ struct hp_annotator {
     struct hp_decoder *decoder; /* NULL: none for the architecture */
     struct hp_strings texts;
     struct hp_lists blocks, insns; /* by function */
-    const uint64_t *block_counts;  /* those of `tables` */
     const bool *wanted;            /* by block: only their code; NULL (the default): all */
     struct hp_annotated_module {
         struct hp_module_code *code;

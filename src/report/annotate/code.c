@@ -31,7 +31,6 @@ enum hp_err hp_annotator_init(struct hp_annotator *a, struct hp_tables *tables,
     if (!a->modules)
         return hp_fail_nomem();
     HP_TRY(hp_tables_count_blocks(tables));
-    a->block_counts = tables->block_counts;
     HP_TRY(hp_lists_init(&a->blocks, p->n_functions, p->n_blocks));
     HP_TRY(hp_lists_init(&a->insns, p->n_functions, p->n_insns));
     for (uint32_t i = (uint32_t)p->n_blocks; i-- > 0;)
@@ -95,7 +94,7 @@ static struct hp_code_line block_line(const struct hp_annotator *a, uint32_t blo
                                  .insns = b->insns ? b->insns : 1,
                                  .insn = HP_PROFILE_NONE,
                                  .text = "",
-                                 .count = a->block_counts[block]};
+                                 .count = a->tables->block_counts[block]};
 }
 
 static void set_source(struct hp_code_line *line, const struct hp_pline *source)
@@ -182,8 +181,7 @@ static enum hp_err add_block(struct hp_annotator *a, uint32_t block, struct hp_f
     return add_parts(a, block, code);
 }
 
-/* By place and version; the profile's own rows before what was disassembled, whole blocks before
- * their instructions. */
+/* Blocks before their instructions, the profile's own rows before what was disassembled. */
 static int compare_code(const void *a, const void *b)
 {
     const struct hp_code_line *x = a, *y = b;
@@ -216,8 +214,8 @@ static void join_lines(struct hp_function_code *code)
     code->n = kept;
 }
 
-/* The rows of the machine that are in a block that could not be disassembled say more than that.
- * Whether blocks are left. */
+/* Instructions that the machine knows say more than the block they are in. Whether blocks are left.
+ */
 static bool drop_known_blocks(struct hp_function_code *code)
 {
     const struct hp_code_line *next = NULL; /* instruction */
@@ -257,7 +255,7 @@ static enum hp_err collect(struct hp_annotator *a, uint32_t function, struct hp_
     }
     first = hp_lists_first(&a->blocks, function);
     for (uint32_t i = first; i != HP_PROFILE_NONE; i = a->blocks.next[i])
-        if (a->block_counts[i] && (!a->wanted || a->wanted[i]))
+        if (a->tables->block_counts[i] && (!a->wanted || a->wanted[i]))
             HP_TRY(add_block(a, i, code));
     return HP_OK;
 }

@@ -67,8 +67,7 @@ enum hp_err hp_insn_groups(const struct hp_profile *profile, enum hp_report_by b
 struct hp_insn_facts {
     const struct hp_insns *run;
     uint32_t insn;
-    /* NULL: not seen so. Below, what is exact is preferred; set it to NULL for what the sampler
-     * says. */
+    /* NULL: not seen so. Below, `exact` is preferred; set it to NULL for what the sampler says. */
     const struct hp_pinsn_tally *exact, *sampled;
     const struct hp_pinsn_cycles *cycles; /* exact, by cause */
     size_t n_cycles;

@@ -107,8 +107,7 @@ static void list_numbers(const struct hp_field_input *in, struct hp_list *list)
     put_numbers(&facts, in->field->value, list, put_value);
 }
 
-/* An estimate that only a paired sampler has, by the field's value; in CSV its value and bounds are
- * items. */
+/* An estimate that only a paired sampler has; in CSV its value and bounds are items. */
 static void list_paired(const struct hp_field_input *in, struct hp_list *list)
 {
     struct hp_insn_facts facts = hp_insn_facts(in->tables, in->row->item);

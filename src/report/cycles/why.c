@@ -58,8 +58,7 @@ const char *hp_cause_meaning(enum hp_cause cause)
     return (unsigned)cause < HP_CAUSES ? causes[cause].meaning : "?";
 }
 
-/* --- Numbers: arguments of hp_strbuf_format() --------------------------------------------------
- */
+/* --- Arguments of hp_strbuf_format() ---------------------------------------------------------- */
 
 #define TEXT_SIZE     (HP_NUMBER_SIZE + 24)
 #define CYCLES(value) cycles_text((char[TEXT_SIZE]){0}, value)
@@ -133,8 +132,7 @@ static void put_execute(struct hp_strbuf *text, const struct hp_why *why, double
         hp_strbuf_format(text, ", %s of them not hidden", HP_SHORT(seen));
 }
 
-/* Before it is issued, though it is the oldest: a unit, or only the cycle that follows what it
- * waited for. */
+/* Why the oldest is not issued: no unit, or only the cycle that follows what it waited for. */
 static void put_issue(struct hp_strbuf *text, const struct hp_why *why, double cycles)
 {
     double busy = why->rates[HP_INSN_UNIT_BUSY];

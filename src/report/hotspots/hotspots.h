@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Hot spots as reports need them: what belongs to each, the functions that its region is in, all of
- * a detector together, and when they ran.
- */
+/* Hot spots as reports need them: functions of a region, all of a detector, and when they ran. */
 #ifndef HP_REPORT_HOTSPOTS_H
 #define HP_REPORT_HOTSPOTS_H
 
@@ -40,8 +37,7 @@ struct hp_timeline {
     double end;    /* of the run; 0: not known */
 };
 
-/* That of the hot spots `first` to `first` + `n` - 1, in at most `most` columns. No columns:
- * nothing is known. */
+/* That of `n` hot spots from `first` on, in at most `most` columns; 0 columns: nothing is known. */
 void hp_timeline_fit(const struct hp_tables *tables, uint32_t first, size_t n, size_t most,
                      struct hp_timeline *line);
 

@@ -224,8 +224,6 @@ static enum hp_err print_timeline(const struct hp_text *in, uint32_t first, size
     return HP_OK;
 }
 
-/* --- All of them ------------------------------------------------------------------------------ */
-
 /* The hot spots of one detector in one run, of which the rows are to be printed. */
 static enum hp_err print_group(const struct hp_text *in, struct hp_rows *rows)
 {
@@ -247,8 +245,6 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
 {
     return hp_print_lists(text, rows, limit, print_group);
 }
-
-/* --- The view --------------------------------------------------------------------------------- */
 
 static bool same_detection(const struct hp_tables *tables, uint32_t a, uint32_t b)
 {

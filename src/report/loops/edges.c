@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Which edges of the profile are back edges of which loop: those to its header from a block of it,
- * or of one nested in it.
- */
+/* The back edges of a loop: edges to its header from a block of it, or of one nested in it. */
 #include "base/base.h"
 #include "report/loops/loops.h"
 #include "report/tables.h"
@@ -79,8 +76,10 @@ static enum hp_err search_edges(struct hp_loops *loops, const struct hp_profile 
     return HP_OK;
 }
 
-enum hp_err hp_loops_edges(struct hp_loops *loops, const struct hp_profile *profile)
+enum hp_err hp_loops_edges(struct hp_tables *tables)
 {
+    struct hp_loops *loops = &tables->loops;
+    const struct hp_profile *profile = tables->profile;
     if (loops->edges_known || profile->n_loops == 0)
         return HP_OK;
     struct mark *ends HP_CLEANUP(hp_free) = calloc(profile->n_loop_blocks + 1, sizeof *ends);

@@ -6,8 +6,6 @@
 #include "report/text.h"
 #include "text/number.h"
 
-/* --- Totals ----------------------------------------------------------------------------------- */
-
 /* Sums up the counts of a loop by thread, and finds how many of those executions that have one
  * before them (two, for a stride) had the iterations that one would have said. */
 static void sum_counts(struct hp_loop_info *info, const struct hp_ploop_count *counts, size_t n)

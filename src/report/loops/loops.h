@@ -47,15 +47,14 @@ void hp_loops_fini(struct hp_loops *loops);
 
 /* Finds the back edges, once. Those of calls are no edges of the profile and are not there; of an
  * irreducible loop only those to the header that names it. */
-enum hp_err hp_loops_edges(struct hp_loops *loops, const struct hp_profile *profile);
+enum hp_err hp_loops_edges(struct hp_tables *tables);
 
 /* Those of a loop, its trip counts (buckets or exact values): the first of `*n`. */
 const struct hp_back_edge *hp_loop_edges(const struct hp_loops *loops, uint32_t loop, size_t *n);
 const struct hp_ploop_trips *hp_loop_trips(const struct hp_profile *profile, uint32_t loop,
                                            bool buckets, size_t *n);
 
-/* For views of loops: the total of a loop, and what follows it in struct hp_loop_info; their order
- * by address. */
+/* For views of loops: struct hp_loop_info, which begins with the total; their order by address. */
 extern const struct hp_field_row hp_loop_total;
 int hp_loop_compare(const struct hp_profile *profile, uint32_t a, uint32_t b);
 

@@ -186,8 +186,7 @@ static void put_range(const struct hp_ploop_count *count, struct hp_strbuf *cell
         hp_strbuf_format(cell, "-%s", HP_HUMAN(count->max));
 }
 
-/* "32", "1-64: 32 98%, 1 2%", or "1-4,096 ▁▂█▁" where no value is frequent; of a thread the range
- * alone. */
+/* "32", "1-64: 32 98%, 1 2%", "1-4,096 ▁▂█▁" if no value is frequent; of a thread the range. */
 static void put_trips(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
 {
     const struct hp_profile *profile = in->tables->profile;
@@ -295,13 +294,6 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
     return HP_OK;
 }
 
-/* --- The view --------------------------------------------------------------------------------- */
-
-static enum hp_err find_edges(struct hp_tables *tables)
-{
-    return hp_loops_edges(&tables->loops, tables->profile);
-}
-
 const struct hp_view hp_view_loops = {
     .name = "loops",
     .help = "loops, their trip counts and nesting",
@@ -315,7 +307,7 @@ const struct hp_view hp_view_loops = {
     .counter = HP_ROW_LOOP_COUNT,
     .values = {"inclusive", "self", "executions", "iterations"},
     .by_thread = true,
-    .prepare = find_edges,
+    .prepare = hp_loops_edges,
     .compare = hp_loop_compare,
     .fields = fields,
     .columns = columns,

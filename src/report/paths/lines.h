@@ -28,8 +28,7 @@ struct hp_path_lines {
     size_t n, capacity;
 };
 
-/* Makes those of a path, in the place of those before. None where the profile does not have its
- * steps. */
+/* Makes those of a path, in the place of those before; none if its steps are not known. */
 enum hp_err hp_path_lines_make(struct hp_path_lines *lines, const struct hp_tables *tables,
                                uint32_t path);
 void hp_path_lines_fini(struct hp_path_lines *lines);

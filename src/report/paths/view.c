@@ -340,8 +340,6 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
     return hp_print_lists(&with, rows, limit, print_kind);
 }
 
-/* --- The view --------------------------------------------------------------------------------- */
-
 /* By the events of the metric where that is one of the machine. */
 static void weigh(const struct hp_tables *tables, struct hp_row *row)
 {

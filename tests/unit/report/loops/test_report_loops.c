@@ -761,11 +761,11 @@ static void back_edges_equal_the_slow_search(void **state)
             edge->to = p->loops[p->loop_blocks[i].loop].header;
         }
         assert_int_equal(hp_profile_normalize(p), HP_OK);
-        struct hp_loops loops;
-        assert_int_equal(hp_loops_init(&loops, p), HP_OK);
-        assert_int_equal(hp_loops_edges(&loops, p), HP_OK);
-        check_edges(p, &loops, &found);
-        hp_loops_fini(&loops);
+        struct hp_tables tables = {.profile = p};
+        assert_int_equal(hp_loops_init(&tables.loops, p), HP_OK);
+        assert_int_equal(hp_loops_edges(&tables), HP_OK);
+        check_edges(p, &tables.loops, &found);
+        hp_loops_fini(&tables.loops);
         hp_profile_free(p);
     }
     assert_true(found > 200);
