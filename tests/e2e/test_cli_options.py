@@ -99,6 +99,8 @@ class Mistakes(Case):
                          "exact, counts, loops, paths, predictions, hotspots, cycles, instructions, none")
             self.refused(FAILED, [*command, "--profile", "paths,none", "--", true], "none")
             self.refused(FAILED, [*command, "--profile", "counts,paths", "--", true], "counts")
+            self.refused(FAILED, [*command, "--profile", "counts", "--machine", "modern", "--", true],
+                         "--profile counts goes with no other")
             self.refused(FAILED, [*command, "--paths", "nonsense", "--", true], "--paths", "nonsense")
             self.refused(FAILED, [*command, "--paths", "extended-loop:0", "--", true], "--paths")
             self.refused(FAILED, [*command, "--paths", "call=update+update_count,return=pop,forward=,"

@@ -286,6 +286,36 @@ static void lines_without_text(void **state)
     for (uint32_t line = 10; line < 13; line++)
         assert_int_equal(line_of(pair.diff, line), line);
     free_pair(&pair);
+    pair = new_pair("/x/prog", "/x/prog");
+    /* Of lines that execute as much, the one that is as far from the beginning. */
+    add_function(pair.profiles[0], "f", "none.c", 10, 1, LINES(100, 100));
+    add_function(pair.profiles[1], "f", "none.c", 20, 1, LINES(100, 100, 100));
+    compare(&pair);
+    assert_int_equal(line_of(pair.diff, 10), 20);
+    assert_int_equal(line_of(pair.diff, 11), 21);
+    free_pair(&pair);
+}
+
+static void text_has_both_numbers_where_they_differ(void **state)
+{
+    (void)state;
+    struct hp_diff_print print = {"old", "new", .report = {.top = HP_REPORT_TOP_DEFAULT}};
+    struct pair pair = new_pair("/x/prog", "/x/prog");
+    add_function(pair.profiles[0], "fewer", "a.c", 1, 5, LINES(100));
+    add_function(pair.profiles[1], "fewer", "a.c", 1, 3, LINES(60));
+    add_function(pair.profiles[0], "more", "a.c", 10, 2, LINES(10));
+    add_function(pair.profiles[1], "more", "a.c", 10, 4, LINES(20));
+    compare(&pair);
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_int_equal(hp_diff_print(pair.diff, &print, out), HP_OK);
+    fclose(out);
+    assert_non_null(strstr(text, "5 -> 3  fewer"));
+    assert_non_null(strstr(text, "2 -> 4  more"));
+    free(text);
+    free_pair(&pair);
 }
 
 static void random_profiles_add_up(void **state)
@@ -428,6 +458,7 @@ int main(void)
         cmocka_unit_test(what_is_in_no_function_counts),
         cmocka_unit_test(ambiguous_is_not_guessed),
         cmocka_unit_test(lines_without_text),
+        cmocka_unit_test(text_has_both_numbers_where_they_differ),
         cmocka_unit_test(random_profiles_add_up),
         cmocka_unit_test(baseline_keeps_names_and_counts),
         cmocka_unit_test(gate_against_a_baseline),
