@@ -24,8 +24,7 @@ static void put_run(struct hp_page *page)
     page->text.failed |= command.failed;
 }
 
-/* The name of the machine that was modelled, in cycles if any was: a part of the name of its
- * stats. */
+/* Of the machine that was modelled, in cycles if any was: from the part of its stats. */
 static const char *machine_name(const struct hp_profile *p)
 {
     static const char *const prefixes[] = {"cycles ", "machine "};

@@ -59,8 +59,7 @@ static enum hp_err ends_init(struct hp_page *page, struct ends *ends)
     return HP_OK;
 }
 
-/* Of the blocks that end with a branch, the last one to begin; of several versions the one that was
- * executed most often. */
+/* Of blocks with the same branch the last to begin; of versions the one executed most often. */
 static void choose(const struct hp_page *page, struct ends *ends)
 {
     const struct hp_pblock *blocks = page->profile->blocks;

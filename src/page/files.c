@@ -60,8 +60,7 @@ static int64_t time_of(const struct hp_profile *p, const struct hp_pmodule *modu
     return p->run.started;
 }
 
-/* Until when each file may have been changed: until the first module that has code of it was
- * built. */
+/* Until when each file may have been changed: when the first module with its code was built. */
 static enum hp_err find_ages(struct hp_page *page, int64_t **ages)
 {
     const struct hp_profile *p = page->profile;

@@ -35,8 +35,7 @@ static int put_text(struct pack *pack)
     return fwrite(pack->text, 1, length, pack->out) == length ? 0 : -1;
 }
 
-/* Compresses what is in zip.next_in; bytes are written when there is a chunk of them, or at the
- * end. */
+/* Compresses what is in zip.next_in; writes when there is a chunk of it, or at the end. */
 static int compress_all(struct pack *pack, int flush)
 {
     int status;

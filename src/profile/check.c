@@ -55,19 +55,14 @@ static enum hp_err check_fields(const struct hp_profile *p, enum hp_row_kind kin
     return HP_OK;
 }
 
-static enum hp_err check_rows(const struct hp_profile *p, enum hp_row_kind kind, size_t from,
-                              size_t to)
+enum hp_err hp_profile_check_rows(const struct hp_profile *p, enum hp_row_kind kind, size_t from,
+                                  size_t to)
 {
     const struct hp_row_format *format = &hp_row_formats[kind];
     HP_TRY(check_fields(p, kind, from, to, true));
     for (size_t i = from; format->check && i < to; i++)
         HP_TRY(format->check(p, i));
     return HP_OK;
-}
-
-enum hp_err hp_profile_check_row(const struct hp_profile *p, enum hp_row_kind kind, size_t i)
-{
-    return check_rows(p, kind, i, i + 1);
 }
 
 enum hp_err hp_profile_check_references(const struct hp_profile *p)
@@ -93,7 +88,7 @@ enum hp_err hp_profile_check(const struct hp_profile *p)
     if ((unsigned)p->run.arch >= HP_ARCH_COUNT_)
         return hp_fail(HP_ERR_INVALID, "architecture %d does not exist", (int)p->run.arch);
     for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
-        HP_TRY(check_rows(p, kind, 0, hp_profile_n_rows(p, kind)));
+        HP_TRY(hp_profile_check_rows(p, kind, 0, hp_profile_n_rows(p, kind)));
     HP_TRY(hp_contexts_check_depth(p, &culprit));
     return hp_loops_check_nesting(p);
 }

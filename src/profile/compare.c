@@ -29,6 +29,8 @@ static void compare_fini(struct compare *c)
     for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
         free(c->maps[kind]);
     free(c->in_b);
+    if (c->result)
+        hp_comparison_free(&c->result->public);
 }
 
 /* --- Modules ---------------------------------------------------------------------------------- */
@@ -396,16 +398,14 @@ enum hp_err hp_profile_compare(const struct hp_profile *a, const struct hp_profi
 {
     HP_TRY(hp_profile_check_normal(a));
     HP_TRY(hp_profile_check_normal(b));
-    struct comparison *result = calloc(1, sizeof *result);
-    if (!result)
+    struct compare c HP_CLEANUP(compare_fini) = {.a = a, .b = b};
+    c.result = calloc(1, sizeof *c.result);
+    if (!c.result)
         return hp_fail_nomem();
-    struct compare c HP_CLEANUP(compare_fini) = {.a = a, .b = b, .result = result};
-    enum hp_err err = compare_all(&c);
-    if (err == HP_OK)
-        *comparison = &result->public;
-    else
-        hp_comparison_free(&result->public);
-    return err;
+    HP_TRY(compare_all(&c));
+    *comparison = &c.result->public;
+    c.result = NULL;
+    return HP_OK;
 }
 
 void hp_comparison_free(struct hp_comparison *comparison)

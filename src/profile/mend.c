@@ -73,12 +73,12 @@ static void repair(struct hp_profile *p, enum hp_row_kind kind, size_t i)
 
 static enum hp_err mend_row(struct hp_mending *m, enum hp_row_kind kind, size_t i)
 {
-    if (is_dead(m, kind, i) || hp_profile_check_row(m->profile, kind, i) == HP_OK)
+    if (is_dead(m, kind, i) || hp_profile_check_rows(m->profile, kind, i, i + 1) == HP_OK)
         return HP_OK;
     note_wrong(m);
     repair(m->profile, kind, i);
-    return hp_profile_check_row(m->profile, kind, i) == HP_OK ? HP_OK
-                                                              : hp_mending_leave_out(m, kind, i);
+    bool sound = hp_profile_check_rows(m->profile, kind, i, i + 1) == HP_OK;
+    return sound ? HP_OK : hp_mending_leave_out(m, kind, i);
 }
 
 /* Those of one name that were set differently cannot be one: the first stays. */
@@ -104,8 +104,7 @@ static enum hp_err mend_samplers(struct hp_mending *m)
 
 /* --- What is left out ------------------------------------------------------------------------- */
 
-/* What refers to something that is left out. What is referred to comes first in the order of kinds.
- */
+/* What refers to something that is left out. Kinds that are referred to come first. */
 static enum hp_err spread(struct hp_mending *m, enum hp_row_kind kind,
                           const struct hp_row_field *field)
 {

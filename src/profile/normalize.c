@@ -52,8 +52,7 @@ static void replace_rows(struct work *work, struct hp_profile *profile, enum hp_
     *old.capacity = *new.capacity;
 }
 
-/* The references of rows to those in their new order. Steps are of old paths until these are one.
- */
+/* References get the new indices. Steps are of old paths until these are one. */
 static void renumber(const struct work *work, struct hp_profile *p, enum hp_row_kind kind)
 {
     for (enum hp_row_kind to = 0; to < kind; to++)

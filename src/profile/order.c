@@ -205,8 +205,7 @@ static void set_mean(const struct plan *plan, const struct hp_row_field *field, 
         hp_row_set_number(field, joint, (uint64_t)((sum + weights / 2) / weights));
 }
 
-/* `n` rows, `stride` bytes apart, that are the same thing. `joint` may be the first of them, or
- * before it. */
+/* `n` rows, `stride` bytes apart, that are the same thing. `joint` is not behind the first. */
 static enum hp_err join(const struct plan *plan, char *joint, const char *rows, size_t n,
                         size_t stride)
 {
@@ -310,8 +309,7 @@ void hp_rows_renumber(struct hp_profile *p, enum hp_row_kind kind, enum hp_row_k
 
 /* --- Rows that nobody refers to --------------------------------------------------------------- */
 
-/* Puts the rows that refer to each item together, where they are. `next` and `ends` have room for
- * each. */
+/* Puts the rows that refer to each item together, in place. `next` and `ends`: room for each. */
 static void gather(const struct hp_row_format *format, char *rows, size_t n, size_t items,
                    size_t *next, size_t *ends)
 {
@@ -339,31 +337,24 @@ static void gather(const struct hp_row_format *format, char *rows, size_t n, siz
 }
 
 /* Most belong to an item: they are gathered, then those of each item sorted. */
-static void sort_leaves(struct plan *plan, char *rows, size_t n, size_t items, size_t *room)
-{
-    const struct hp_row_format *format = plan->format;
-    size_t *ends = room + items + 1;
-    if (format->fields[0].type != HP_ROW_INDEX) {
-        qsort_r(rows, n, format->size, compare_rows, plan);
-        return;
-    }
-    gather(format, rows, n, items, room, ends);
-    for (size_t i = 0; i < items; i++) {
-        size_t start = i ? ends[i - 1] : 0;
-        qsort_r(rows + start * format->size, ends[i] - start, format->size, compare_rows, plan);
-    }
-}
-
 void hp_leaves_order(struct hp_profile *p, enum hp_row_kind kind, size_t *room)
 {
     struct plan plan = make_plan(kind);
     struct hp_row_array rows = hp_profile_rows(p, kind);
+    const struct hp_row_field *item = &plan.format->fields[0];
+    size_t size = plan.format->size, items = hp_profile_n_rows(p, item->to);
+    size_t *ends = room + items + 1;
     if (hp_rows_in_order(p, kind))
         return;
     if (plan.format->drop_zero)
         *rows.n = drop_zeros(plan.format, rows.items, *rows.n);
-    sort_leaves(&plan, rows.items, *rows.n, hp_profile_n_rows(p, plan.format->fields[0].to), room);
-    (void)collect(&plan, rows.items, *rows.n, plan.format->size, rows.items, rows.n, NULL);
+    if (item->type == HP_ROW_INDEX)
+        gather(plan.format, rows.items, *rows.n, items, room, ends);
+    else
+        qsort_r(rows.items, *rows.n, size, compare_rows, &plan);
+    for (size_t i = 0, start = 0; item->type == HP_ROW_INDEX && i < items; start = ends[i++])
+        qsort_r(rows.items + start * size, ends[i] - start, size, compare_rows, &plan);
+    (void)collect(&plan, rows.items, *rows.n, size, rows.items, rows.n, NULL);
 }
 
 /* --- Modules ---------------------------------------------------------------------------------- */

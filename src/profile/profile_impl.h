@@ -34,8 +34,9 @@ void hp_engine_work_merge(struct hp_engine_work *work, const struct hp_engine_wo
 /* HP_ERR_INVALID: an index, a value or a range that cannot be. Does not look at the order. */
 enum hp_err hp_profile_check(const struct hp_profile *profile);
 
-/* The same for one row, as far as the row and what it refers to tell. */
-enum hp_err hp_profile_check_row(const struct hp_profile *profile, enum hp_row_kind kind, size_t i);
+/* The same for the rows `from` to `to` - 1, as far as they and what they refer to tell. */
+enum hp_err hp_profile_check_rows(const struct hp_profile *profile, enum hp_row_kind kind,
+                                  size_t from, size_t to);
 
 /* HP_ERR_INVALID: the profile, which is sound, is not in its normal form. */
 enum hp_err hp_profile_check_form(const struct hp_profile *profile);

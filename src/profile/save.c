@@ -172,35 +172,18 @@ static enum hp_err put_engine_work(struct writer *w, const struct hp_engine_work
     return put_table(w, HP_SCHEMA_ENGINE, rows, hp_engine_work_known(work) ? n : 0);
 }
 
-static int compare_strings(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Collects the texts the string table holds and numbers them in their own order: then the order of
  * lines by number is their order by text, and equal profiles give equal files. */
 static enum hp_err number_strings(struct writer *w, const struct hp_profile *p)
 {
-    struct hp_texts *strings = &w->strings;
-    size_t n = 0;
     for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
         for (size_t k = 0; k < hp_row_formats[kind].n_fields; k++) {
             const struct hp_row_field *field = &hp_row_formats[kind].fields[k];
             size_t rows = field->type == HP_ROW_STRING ? hp_profile_n_rows(p, kind) : 0;
             for (size_t i = 0; i < rows; i++)
-                HP_TRY(hp_texts_add(strings, hp_row_text(field, hp_profile_row(p, kind, i))));
+                HP_TRY(hp_texts_add(&w->strings, hp_row_text(field, hp_profile_row(p, kind, i))));
         }
-    if (strings->n)
-        qsort(strings->texts, strings->n, sizeof *strings->texts, compare_strings);
-    for (size_t i = 0; i < strings->n; i++) {
-        const char *text = strings->texts[i];
-        if (n == 0 || strcmp(strings->texts[n - 1], text) != 0)
-            n++;
-        HP_TRY(hp_map64_put(&strings->numbers, (uintptr_t)text, (uint32_t)(n - 1)));
-        strings->texts[n - 1] = text;
-    }
-    strings->n = n;
-    return HP_OK;
+    return hp_texts_sort(&w->strings);
 }
 
 /* --- The file --------------------------------------------------------------------------------- */

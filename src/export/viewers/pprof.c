@@ -6,7 +6,7 @@
  */
 
 #include "base/base.h"
-#include "base/map64.h"
+#include "base/texts.h"
 #include "export/viewers/views.h"
 #include "text/number.h"
 
@@ -40,9 +40,7 @@ struct writer {
     struct hp_tables tables;
     z_stream zip;
     struct hp_strings texts;
-    struct hp_map64 indices; /* of strings, by text */
-    const char **strings;
-    size_t n_strings, capacity;
+    struct hp_texts strings;              /* of `texts` */
     bool *used;                           /* functions in a sample, the unknown one last */
     struct hp_strbuf file, message, part; /* not yet written; each is made for the one before it */
     struct hp_strbuf text;
@@ -53,8 +51,7 @@ static void release(struct writer *w)
 {
     deflateEnd(&w->zip);
     free(w->used);
-    free(w->strings);
-    hp_map64_fini(&w->indices);
+    hp_texts_fini(&w->strings);
     hp_strings_fini(&w->texts);
     hp_strbuf_fini(&w->file);
     hp_strbuf_fini(&w->message);
@@ -114,16 +111,10 @@ static uint64_t string(struct writer *w, const char *text)
     hp_strbuf_clear(&w->text);
     hp_strbuf_clean(&w->text, text);
     const char *own = hp_strings_add(&w->texts, hp_strbuf_text(&w->text), w->text.length);
-    uint32_t index = hp_map64_get(&w->indices, (uintptr_t)own);
-    if (index != HP_MAP64_NONE)
-        return index;
-    if (!own || hp_grow(&w->strings, &w->capacity, w->n_strings + 1, sizeof *w->strings) != HP_OK ||
-        hp_map64_put(&w->indices, (uintptr_t)own, (uint32_t)w->n_strings) != HP_OK) {
-        w->text.failed = true;
-        return 0;
-    }
-    w->strings[w->n_strings] = own;
-    return w->n_strings++;
+    if (own && hp_texts_add(&w->strings, own) == HP_OK)
+        return hp_texts_find(&w->strings, own);
+    w->text.failed = true;
+    return 0;
 }
 
 /* Compresses and writes what is in `file`. */
@@ -262,8 +253,8 @@ static enum hp_err put_profile(struct writer *w)
         if (w->used[i])
             put_function(w, i);
     put_run(w);
-    for (size_t i = 0; i < w->n_strings; i++) {
-        hp_strbuf_add(&w->message, w->strings[i]);
+    for (size_t i = 0; i < w->strings.n; i++) {
+        hp_strbuf_add(&w->message, w->strings.texts[i]);
         put_message(w, PROFILE_STRING_TABLE);
     }
     flush(w, Z_FINISH);

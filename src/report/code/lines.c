@@ -12,7 +12,7 @@
  * are added, and the largest such sum is taken: a sweep over their starts and ends.
  */
 #include "base/base.h"
-#include "base/map64.h"
+#include "base/texts.h"
 #include "report/fields.h"
 #include "report/text.h"
 
@@ -37,11 +37,6 @@ struct named_weight {
     uint64_t weight;
 };
 
-struct file {
-    const char *name;
-    uint32_t index; /* in the order of their first ranges */
-};
-
 struct work {
     struct hp_tables *tables;
     uint64_t *keys; /* by range; 0: no line is known */
@@ -64,47 +59,22 @@ static void work_fini(struct work *work)
 
 /* --- Keys: lines as integers in order of file name and number --------------------------------- */
 
-static int compare_files(const void *a, const void *b)
-{
-    const struct file *x = a, *y = b;
-    return strcmp(x->name, y->name);
-}
-
-/* Files are few and their strings shared: they are told apart by pointer first, then compared. */
 static enum hp_err make_keys(struct work *work)
 {
     const struct hp_profile *p = work->tables->profile;
-    struct hp_map64 map HP_CLEANUP(hp_map64_fini) = {0};
-    struct file *files HP_CLEANUP(hp_free) = NULL;
-    size_t n = 0, capacity = 0;
+    struct hp_texts files HP_CLEANUP(hp_texts_fini) = {0};
     work->keys = calloc(p->n_lines + 1, sizeof *work->keys);
     if (!work->keys)
         return hp_fail_nomem();
-    for (size_t i = 0; i < p->n_lines; i++) {
-        const char *file = p->lines[i].file;
-        if (!*hp_text(file))
-            continue;
-        uint32_t index = hp_map64_get(&map, (uintptr_t)file);
-        if (index == HP_MAP64_NONE) {
-            index = (uint32_t)n;
-            HP_TRY(hp_map64_put(&map, (uintptr_t)file, index));
-            HP_TRY(hp_grow(&files, &capacity, n + 1, sizeof *files));
-            files[n++] = (struct file){file, index};
-        }
-        work->keys[i] = (uint64_t)index + 1;
-    }
-    uint32_t *ranks HP_CLEANUP(hp_free) = calloc(n + 1, sizeof *ranks);
-    if (!ranks)
-        return hp_fail_nomem();
-    if (n > 0)
-        qsort(files, n, sizeof *files, compare_files);
-    for (uint32_t i = 0, rank = 0; i < n; i++) {
-        rank += i == 0 || strcmp(files[i - 1].name, files[i].name) != 0;
-        ranks[files[i].index] = rank;
-    }
     for (size_t i = 0; i < p->n_lines; i++)
-        if (work->keys[i] != 0)
-            work->keys[i] = (uint64_t)ranks[work->keys[i] - 1] << 32 | p->lines[i].line;
+        if (*hp_text(p->lines[i].file))
+            HP_TRY(hp_texts_add(&files, p->lines[i].file));
+    HP_TRY(hp_texts_sort(&files));
+    for (size_t i = 0; i < p->n_lines; i++) {
+        const struct hp_pline *line = &p->lines[i];
+        if (*hp_text(line->file))
+            work->keys[i] = (hp_texts_find(&files, line->file) + 1ull) << 32 | line->line;
+    }
     return HP_OK;
 }
 
