@@ -85,8 +85,7 @@ static void lines_fini(struct lines *lines)
     free(lines->rows);
 }
 
-/* The lines of a block: as many instructions as fill it, without a gap. Other versions of the code
- * may be between them; then it has none. */
+/* The lines of a block, which fill it. It has none when those of other versions are between. */
 static void find_block(const struct hp_pblock *block, const struct lines *lines, size_t *at,
                        size_t *n)
 {

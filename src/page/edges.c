@@ -41,8 +41,7 @@ static int compare_edges(const void *a, const void *b)
                ?: HP_COMPARE(x->taken, y->taken);
 }
 
-/* Blocks in the order of their starts, or branches; for the first of those with the same one, the
- * one that stands for them. */
+/* Blocks in the order of their starts, or branches; the first of equal ones has the one chosen. */
 struct ends {
     struct hp_place (*place)(const struct hp_pblock *block);
     uint32_t *order;

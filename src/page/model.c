@@ -101,8 +101,7 @@ static int compare_blocks(const void *a, const void *b, void *context)
                ?: HP_COMPARE(x, y);
 }
 
-/* The heaviest, by function, then address; those that were not counted belong to them as far as
- * there is room. */
+/* The heaviest, by function, then address; those that were not counted as far as there is room. */
 static enum hp_err take_blocks(struct hp_page *page)
 {
     struct hp_rows *blocks = &page->rows[HP_ROW_BLOCK];

@@ -18,13 +18,11 @@ enum hp_agreement_by {
 /* "instruction", "line", "function". */
 const char *hp_agreement_by_name(enum hp_agreement_by by);
 
-/* The group of each instruction of the profile, into groups[n_insns]: 0, 1, ...; how many there
- * are. HP_ERR_NOMEM. */
+/* The group of each instruction, into groups[n_insns]: 0, 1, ...; their number. HP_ERR_NOMEM. */
 enum hp_err hp_agreement_groups(const struct hp_profile *profile, enum hp_agreement_by by,
                                 uint32_t *groups, uint32_t *n_groups);
 
-/* In 0 ... 1; of weights by instruction. 0 when one has no weight at all, 1 when both have none.
- * HP_ERR_NOMEM. */
+/* 0 ... 1, of weights by instruction: 0 when one has none at all, 1 when both. HP_ERR_NOMEM. */
 enum hp_err hp_agreement_of(const uint32_t *groups, size_t n_groups, const double *a,
                             const double *b, size_t n_insns, double *overlap);
 

@@ -116,10 +116,8 @@ enum hp_err hp_profile_normalize(struct hp_profile *profile)
 
 /* --- Merging ---------------------------------------------------------------------------------- */
 
-/* All rows of the other profile are appended, their indices moved behind ours, and normalising
- * joins what is the same. */
-
-/* Texts become ours, and indices are moved. */
+/* All rows of the other profile are appended: their texts become ours, their indices are moved
+ * behind ours. Normalising joins what is the same. */
 static enum hp_err adopt(struct hp_profile *p, const struct hp_row_format *format, void *row,
                          const size_t base[HP_ROW_KINDS])
 {

@@ -13,8 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The kinds of rows: each with the name of one, and its struct. A row refers to rows of its own
- * kind or of a kind before it. */
+/* Each kind, the name of one, its struct. A row refers to rows of its kind, or of one before it. */
 #define HP_ROW_LIST(KIND)                                                                          \
     KIND(MODULE, module, hp_pmodule)                                                               \
     KIND(THREAD, thread, hp_pthread)                                                               \
