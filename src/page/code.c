@@ -128,9 +128,7 @@ static enum hp_err add_function(struct hp_page *page, const struct choice *choic
     const struct hp_profile *p = page->profile;
     struct lines lines HP_CLEANUP(lines_fini) = {0};
     HP_TRY(hp_annotator_code(&page->annotator, p->blocks[blocks->item].function, &lines.code));
-    lines.rows = calloc(lines.code.n + 1, sizeof *lines.rows);
-    if (!lines.rows)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(&lines.rows, lines.code.n + 1, sizeof *lines.rows));
     for (size_t i = 0; i < n; i++) {
         struct hp_page_block *block = &page->blocks[blocks[i].item];
         size_t at = 0, n_code = 0;

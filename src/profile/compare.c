@@ -83,9 +83,7 @@ static enum hp_err sum_counters(const struct hp_profile *p, enum hp_row_kind cou
 {
     const struct hp_row_field *item = hp_row_formats[counter].fields;
     const struct hp_row_field *value = hp_row_column(counter, column);
-    *sums = calloc(hp_profile_n_rows(p, item->to) + 1, sizeof **sums);
-    if (!*sums)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(sums, hp_profile_n_rows(p, item->to) + 1, sizeof **sums));
     for (size_t i = 0; i < hp_profile_n_rows(p, counter); i++) {
         const void *row = hp_profile_row(p, counter, i);
         uint64_t *sum = &(*sums)[hp_row_number(item, row)];
@@ -327,9 +325,7 @@ static const char *entry_name(struct comparison *result, const struct entry *ent
 static enum hp_err make_moves(struct comparison *result, const struct entry *entries, size_t n)
 {
     struct hp_comparison *public = &result->public;
-    public->moves = calloc(n + 1, sizeof *public->moves);
-    if (!public->moves)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(&public->moves, n + 1, sizeof *public->moves));
     for (size_t i = 0; i < n; i++) {
         struct hp_move *move = &public->moves[i];
         *move = entries[i].move;
@@ -399,9 +395,7 @@ enum hp_err hp_profile_compare(const struct hp_profile *a, const struct hp_profi
     HP_TRY(hp_profile_check_normal(a));
     HP_TRY(hp_profile_check_normal(b));
     struct compare c HP_CLEANUP(compare_fini) = {.a = a, .b = b};
-    c.result = calloc(1, sizeof *c.result);
-    if (!c.result)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(&c.result, 1, sizeof *c.result));
     HP_TRY(compare_all(&c));
     *comparison = &c.result->public;
     c.result = NULL;

@@ -33,9 +33,7 @@ static bool measure_depth(const struct hp_profile *p, uint32_t start, uint8_t *d
 static enum hp_err measure_depths(const struct hp_profile *p, uint8_t **depths, uint32_t *culprit)
 {
     _Static_assert(HP_CONTEXT_DEPTH <= UINT8_MAX, "a depth must fit");
-    *depths = calloc(p->n_contexts + 1, 1);
-    if (!*depths)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(depths, p->n_contexts + 1, 1));
     for (*culprit = 0; *culprit < p->n_contexts; ++*culprit)
         if (!measure_depth(p, *culprit, *depths))
             return hp_fail(HP_ERR_INVALID, "context %u is in itself, or more than %d deep",

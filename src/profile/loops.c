@@ -23,9 +23,8 @@ static uint32_t find_circle(const struct hp_profile *p, uint32_t start, uint32_t
 
 enum hp_err hp_loops_check_nesting(const struct hp_profile *p)
 {
-    uint32_t *seen HP_CLEANUP(hp_free) = calloc(p->n_loops + 1, sizeof *seen);
-    if (!seen)
-        return hp_fail_nomem();
+    uint32_t *seen HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&seen, p->n_loops + 1, sizeof *seen));
     for (uint32_t start = 0; start < p->n_loops; start++) {
         uint32_t at = find_circle(p, start, seen);
         if (at != HP_PROFILE_NONE)
@@ -37,9 +36,8 @@ enum hp_err hp_loops_check_nesting(const struct hp_profile *p)
 /* A circle is opened at its first loop. */
 enum hp_err hp_loops_open_circles(struct hp_profile *p, size_t *n)
 {
-    uint32_t *seen HP_CLEANUP(hp_free) = calloc(p->n_loops + 1, sizeof *seen);
-    if (!seen)
-        return hp_fail_nomem();
+    uint32_t *seen HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&seen, p->n_loops + 1, sizeof *seen));
     *n = 0;
     for (uint32_t start = 0; start < p->n_loops; start++) {
         uint32_t at = find_circle(p, start, seen), first = at;

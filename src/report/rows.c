@@ -60,9 +60,7 @@ static enum hp_err sum_counters(struct hp_rows *rows, const struct hp_tables *ta
         columns[k] = hp_row_column(view->counter, view->values[k]);
     HP_TRY(hp_rows_of_items(rows, hp_profile_n_rows(tables->profile, view->item)));
     if (rows->per_thread) {
-        rows->parts = calloc(n + 1, sizeof *rows->parts);
-        if (!rows->parts)
-            return hp_fail_nomem();
+        HP_TRY(hp_new(&rows->parts, n + 1, sizeof *rows->parts));
     }
     for (size_t i = 0; i < n; i++) {
         struct hp_row row = read_counter(tables, view, columns, i);
@@ -145,9 +143,7 @@ enum hp_err hp_rows_init(struct hp_rows *rows, struct hp_tables *tables, const s
 
 enum hp_err hp_rows_of_items(struct hp_rows *rows, size_t n)
 {
-    rows->rows = calloc(n + 1, sizeof *rows->rows);
-    if (!rows->rows)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(&rows->rows, n + 1, sizeof *rows->rows));
     for (rows->n = 0; rows->n < n; rows->n++)
         rows->rows[rows->n] = (struct hp_row){.item = (uint32_t)rows->n, .thread = HP_PROFILE_NONE};
     return HP_OK;

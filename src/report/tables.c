@@ -73,9 +73,7 @@ static enum hp_err name_modules(struct hp_tables *tables)
 static enum hp_err name_functions(struct hp_tables *tables)
 {
     const struct hp_profile *p = tables->profile;
-    tables->functions = calloc(p->n_functions + 1, sizeof *tables->functions);
-    if (!tables->functions)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(&tables->functions, p->n_functions + 1, sizeof *tables->functions));
     for (size_t i = 0; i < p->n_functions; i++) {
         const struct hp_pfunction *function = &p->functions[i];
         struct hp_place place = function->place;
@@ -132,9 +130,7 @@ enum hp_err hp_tables_count_blocks(struct hp_tables *tables)
     const struct hp_profile *p = tables->profile;
     if (tables->block_counts)
         return HP_OK;
-    tables->block_counts = calloc(p->n_blocks + 1, sizeof *tables->block_counts);
-    if (!tables->block_counts)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(&tables->block_counts, p->n_blocks + 1, sizeof *tables->block_counts));
     for (size_t i = 0; i < p->n_block_counts; i++)
         hp_add_up(&tables->block_counts[p->block_counts[i].item], p->block_counts[i].count);
     for (size_t i = 0; i < p->n_blocks; i++)
@@ -210,9 +206,8 @@ static enum hp_err summarize(struct hp_tables *tables)
     summary->hotspots = p->n_hotspots;
     for (size_t i = 0; i < p->n_loops; i++)
         summary->loops += tables->loops.info[i].total.executions != 0;
-    bool *seen HP_CLEANUP(hp_free) = calloc(p->n_modules + 1, sizeof *seen);
-    if (!seen)
-        return hp_fail_nomem();
+    bool *seen HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&seen, p->n_modules + 1, sizeof *seen));
     for (size_t i = 0; i < p->n_block_counts; i++) {
         uint32_t module = p->blocks[p->block_counts[i].item].place.module;
         if (module != HP_PROFILE_NONE && !seen[module])

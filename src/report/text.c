@@ -270,9 +270,7 @@ enum hp_err hp_print_rows(const struct hp_text *text, const struct hp_view *view
                           const struct hp_column *columns, const struct hp_rows *rows)
 {
     struct table table HP_CLEANUP(table_fini) = {.text = text, .view = view};
-    table.lines = calloc(rows->n + rows->n_parts + 1, sizeof *table.lines);
-    if (!table.lines)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(&table.lines, rows->n + rows->n_parts + 1, sizeof *table.lines));
     bind_columns(&table, columns ? columns : view->columns);
     return hp_text_rows_print(&(struct hp_text_rows){.columns = table.columns,
                                                      .out = text->out,

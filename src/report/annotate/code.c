@@ -27,9 +27,7 @@ enum hp_err hp_annotator_init(struct hp_annotator *a, struct hp_tables *tables,
     /* Code of ARM may be Thumb, and the profile does not say. */
     if (p->run.arch != HP_ARCH_ARM && hp_decoder_new(p->run.arch, &a->decoder) == HP_ERR_NOMEM)
         return HP_ERR_NOMEM;
-    a->modules = calloc(p->n_modules + 1, sizeof *a->modules);
-    if (!a->modules)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(&a->modules, p->n_modules + 1, sizeof *a->modules));
     HP_TRY(hp_tables_count_blocks(tables));
     HP_TRY(hp_lists_init(&a->blocks, p->n_functions, p->n_blocks));
     HP_TRY(hp_lists_init(&a->insns, p->n_functions, p->n_insns));

@@ -89,9 +89,8 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
 {
     const struct hp_tables *tables = text->tables;
     struct hp_text with = *text;
-    uint32_t *depths HP_CLEANUP(hp_free) = calloc(tables->profile->n_contexts + 1, sizeof *depths);
-    if (!depths)
-        return hp_fail_nomem();
+    uint32_t *depths HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&depths, tables->profile->n_contexts + 1, sizeof *depths));
     if (text->options->top == HP_REPORT_TOP_DEFAULT)
         for (limit = 1; limit < rows->n && hp_number_share(rows->rows[limit].v[0],
                                                            tables->summary.instructions) >= LEAST;)

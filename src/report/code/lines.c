@@ -63,9 +63,7 @@ static enum hp_err make_keys(struct work *work)
 {
     const struct hp_profile *p = work->tables->profile;
     struct hp_texts files HP_CLEANUP(hp_texts_fini) = {0};
-    work->keys = calloc(p->n_lines + 1, sizeof *work->keys);
-    if (!work->keys)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(&work->keys, p->n_lines + 1, sizeof *work->keys));
     for (size_t i = 0; i < p->n_lines; i++)
         if (*hp_text(p->lines[i].file))
             HP_TRY(hp_texts_add(&files, p->lines[i].file));

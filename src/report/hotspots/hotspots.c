@@ -88,9 +88,8 @@ enum hp_err hp_hotspot_sum(const struct hp_tables *tables, uint32_t first, size_
                            struct hp_hotspot_sum *sum)
 {
     const struct hp_profile *p = tables->profile;
-    bool *seen HP_CLEANUP(hp_free) = calloc(p->n_blocks + 1, sizeof *seen);
-    if (!seen)
-        return hp_fail_nomem();
+    bool *seen HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&seen, p->n_blocks + 1, sizeof *seen));
     *sum = (struct hp_hotspot_sum){.first = UINT64_MAX, .executed = tables->executed};
     for (uint32_t h = first; h < first + n; h++) {
         size_t n_blocks;

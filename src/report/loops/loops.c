@@ -104,9 +104,8 @@ static void number_loops(struct hp_loop_info *info, const struct hp_profile *p,
 static enum hp_err plant_forest(struct hp_loops *loops, const struct hp_profile *p)
 {
     size_t n = p->n_loops;
-    uint32_t *room HP_CLEANUP(hp_free) = calloc(3 * n + p->n_functions + 2, sizeof *room);
-    if (!room)
-        return hp_fail_nomem();
+    uint32_t *room HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&room, 3 * n + p->n_functions + 2, sizeof *room));
     uint32_t *sorted = room, *size = room + n, *next = room + 2 * n;
     struct order order = {p, loops->info, room + 3 * n + 1};
     HP_TRY(find_depths(loops->info, p));
@@ -133,9 +132,7 @@ static enum hp_err plant_forest(struct hp_loops *loops, const struct hp_profile 
 enum hp_err hp_loops_init(struct hp_loops *loops, const struct hp_profile *p)
 {
     *loops = (struct hp_loops){0};
-    loops->info = calloc(p->n_loops + 1, sizeof *loops->info);
-    if (!loops->info)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(&loops->info, p->n_loops + 1, sizeof *loops->info));
     HP_TRY(hp_lists_init(&loops->models, p->n_loops, p->n_model_loops));
     for (uint32_t i = (uint32_t)p->n_model_loops; i-- > 0;)
         hp_lists_prepend(&loops->models, p->model_loops[i].loop, i);

@@ -52,9 +52,7 @@ static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables)
     size_t n = tables->profile->n_loops;
     HP_TRY(hp_rows_of_items(rows, n));
     free(tables->partition);
-    tables->partition = calloc(n + 1, sizeof *tables->partition);
-    if (!tables->partition)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(&tables->partition, n + 1, sizeof *tables->partition));
     rows->n = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (tables->loops.info[i].total.executions == 0)
