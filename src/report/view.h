@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The views of a report: what is printed, what --help, manual pages, completion and errors list,
- * and the tables of docs/report.md. A view is an entry in a file of its own, and a line in views.c.
+ * and the tables of docs/report.md. A view is an entry in a file of its own, and a name in
+ * HP_VIEWS.
  */
 #ifndef HP_REPORT_VIEW_H
 #define HP_REPORT_VIEW_H
@@ -70,13 +71,15 @@ struct hp_view {
 
 #define HP_VIEW_WHOLE SIZE_MAX /* no ranking but a list of names: text has all of it, too */
 
-/* In the order in which they are listed and printed, "all" last; ended by NULL. */
+/* In the order in which they are listed and printed, "all" last; hp_views is ended by NULL. */
 extern const struct hp_view *const hp_views[];
-
-extern const struct hp_view hp_view_summary, hp_view_functions, hp_view_blocks, hp_view_edges,
-    hp_view_calls, hp_view_contexts, hp_view_lines, hp_view_threads, hp_view_modules, hp_view_loops,
-    hp_view_paths, hp_view_predictions, hp_view_hotspots, hp_view_loop_models, hp_view_partition,
-    hp_view_machine, hp_view_instructions, hp_view_cpi, hp_view_sampling, hp_view_all;
+/* clang-format off */
+#define HP_VIEWS(V) V(summary) V(functions) V(blocks) V(edges) V(calls) V(contexts) V(lines) \
+    V(threads) V(modules) V(loops) V(paths) V(predictions) V(hotspots) V(loop_models) V(partition) \
+    V(machine) V(instructions) V(cpi) V(sampling) V(all)
+/* clang-format on */
+#define HP_VIEW_DECLARE(name) extern const struct hp_view hp_view_##name;
+HP_VIEWS(HP_VIEW_DECLARE)
 
 /* The view of a name, NULL for "default". HP_ERR_INVALID: the error text lists those there are. */
 enum hp_err hp_view_from_name(const char *name, const struct hp_view **view);

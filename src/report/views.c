@@ -9,15 +9,8 @@ const struct hp_view hp_view_summary = {
 
 const struct hp_view hp_view_all = {.name = "all", .help = "everything"};
 
-const struct hp_view *const hp_views[] = {
-    &hp_view_summary,  &hp_view_functions,    &hp_view_blocks,
-    &hp_view_edges,    &hp_view_calls,        &hp_view_contexts,
-    &hp_view_lines,    &hp_view_threads,      &hp_view_modules,
-    &hp_view_loops,    &hp_view_paths,        &hp_view_predictions,
-    &hp_view_hotspots, &hp_view_loop_models,  &hp_view_partition,
-    &hp_view_machine,  &hp_view_instructions, &hp_view_cpi,
-    &hp_view_sampling, &hp_view_all,          NULL,
-};
+#define ADDRESS(name) &hp_view_##name,
+const struct hp_view *const hp_views[] = {HP_VIEWS(ADDRESS) NULL};
 
 enum hp_err hp_view_from_name(const char *name, const struct hp_view **view)
 {

@@ -20,7 +20,7 @@ static void sum_counts(struct hp_loop_info *info, const struct hp_ploop_count *c
     double same = after_one ? hp_number_share(info->total.same, after_one) : -1;
     double stride = after_two ? hp_number_share(info->total.stride, after_two) : -1;
     double best = same > stride ? same : stride;
-    info->foreseen = best > 1 ? 1 : best;
+    info->predictable = best > 1 ? 1 : best;
 }
 
 /* --- The forest ------------------------------------------------------------------------------- */

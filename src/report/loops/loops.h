@@ -20,7 +20,7 @@ struct hp_rows;
 
 struct hp_loop_info {
     struct hp_ploop_count total; /* all threads; item and thread mean nothing */
-    double foreseen;             /* of the executions, how many could be; < 0: not known */
+    double predictable;          /* of the executions, how many could be; < 0: not known */
     uint32_t depth;              /* 0: in no other */
     uint32_t at, end;            /* its position, and that behind the last one nested in it */
     uint32_t rank;               /* by iterations, from 1 */

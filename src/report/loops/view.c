@@ -40,8 +40,8 @@ static struct hp_cell branch(const struct hp_field_input *in)
 
 static struct hp_cell predictability(const struct hp_field_input *in)
 {
-    double foreseen = in->tables->loops.info[in->row->item].foreseen;
-    return foreseen < 0 ? hp_cell_none() : hp_cell_fraction(foreseen);
+    double share = in->tables->loops.info[in->row->item].predictable;
+    return share < 0 ? hp_cell_none() : hp_cell_fraction(share);
 }
 
 /* Numbers of iterations and how often they were, or (`value` of the field) by powers of two. */
@@ -236,7 +236,7 @@ static const struct hp_column columns[] = {
     {"times", .field = "executions", .right = true},
     {"mean", .put = put_mean, .by_thread = true, .right = true},
     {"iterations", .put = put_trips, .by_thread = true, .flexible = true, .cut = HP_CUT_END},
-    {"foreseen", .field = "predictability", .right = true},
+    {"predictable", .field = "predictability", .right = true},
     {"loop", .put = put_loop, .flexible = true},
     {0}};
 

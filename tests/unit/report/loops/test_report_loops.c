@@ -44,15 +44,15 @@ static void loops_are_a_nest(void **state)
 {
     (void)state;
     struct hp_profile profile = profile_with_loops();
-    expect(&profile,
-           (struct hp_report_options){.view = &hp_view_loops, .top = HP_REPORT_TOP_DEFAULT},
-           "4 loops, executed 115 times: 100.0% of the instructions are in one\n"
-           "  ~ irreducible   ! still going on at the end\n"
-           "   share   self  times   mean  iterations                foreseen  loop\n"
-           "  100.0%  66.0%      3    3.3  1-5: 1 33%, 4 33%, 5 33%      0.0%  work demo.c:11-13\n"
-           "   92.0%  62.0%     10     10  10                          100.0%    demo.c:12-13\n"
-           "   30.0%  30.0%    100  2,001  1-9,000 ▄▅ ▂        █▅       20.4%  !helper+0x4\n"
-           "    4.0%   4.0%      2    2.5  1-4: 1 50%, 4 50%             0.0%  ~demo+0x2000\n");
+    expect(
+        &profile, (struct hp_report_options){.view = &hp_view_loops, .top = HP_REPORT_TOP_DEFAULT},
+        "4 loops, executed 115 times: 100.0% of the instructions are in one\n"
+        "  ~ irreducible   ! still going on at the end\n"
+        "   share   self  times   mean  iterations                predictable  loop\n"
+        "  100.0%  66.0%      3    3.3  1-5: 1 33%, 4 33%, 5 33%         0.0%  work demo.c:11-13\n"
+        "   92.0%  62.0%     10     10  10                             100.0%    demo.c:12-13\n"
+        "   30.0%  30.0%    100  2,001  1-9,000 ▄▅ ▂        █▅          20.4%  !helper+0x4\n"
+        "    4.0%   4.0%      2    2.5  1-4: 1 50%, 4 50%                0.0%  ~demo+0x2000\n");
 }
 
 static void threads_and_limits_of_loops(void **state)
@@ -63,8 +63,8 @@ static void threads_and_limits_of_loops(void **state)
            (struct hp_report_options){
                .view = &hp_view_loops, .top = 2, .per_thread = true, .width = 80},
            "4 loops, executed 115 times: 100.0% of the instructions are in one\n"
-           "   share   self  times  mean  iterations             foreseen  loop\n"
-           "  100.0%  66.0%      3   3.3  1-5: 1 33%, 4 33%, 5…      0.0%  work demo.c:11-13\n"
+           "   share   self  times  mean  iterations          predictable  loop\n"
+           "  100.0%  66.0%      3   3.3  1-5: 1 33%, 4 33%…         0.0%  work demo.c:11-13\n"
            "   62.4%  40.4%      2     3  1-5                                thread 0\n"
            "   37.6%  25.6%      1     4  4                                  thread 1\n"
            "   92.0%  62.0%     10    10  10                       100.0%    demo.c:12-13\n"
@@ -104,12 +104,12 @@ static void the_nest_goes_before_weight(void **state)
         profile.n_hotspot_slices = 0;
     expect(&profile, (struct hp_report_options){.view = &hp_view_loops},
            "5 loops, executed 5 times: 110.0% of the instructions are in one\n"
-           "  share   self  times  mean  iterations  foreseen  loop\n"
-           "  50.0%  50.0%      1     7  7                     work a.c:1-9\n"
-           "  30.0%  30.0%      1     7  7                       a.c:4-5\n"
-           "  10.0%  10.0%      1     7  7                       a.c:2-3\n"
-           "  20.0%  20.0%      1     7  7                     work a.c:20\n"
-           "  40.0%  40.0%      1     7  7                     helper b.c:7\n");
+           "  share   self  times  mean  iterations  predictable  loop\n"
+           "  50.0%  50.0%      1     7  7                        work a.c:1-9\n"
+           "  30.0%  30.0%      1     7  7                          a.c:4-5\n"
+           "  10.0%  10.0%      1     7  7                          a.c:2-3\n"
+           "  20.0%  20.0%      1     7  7                        work a.c:20\n"
+           "  40.0%  40.0%      1     7  7                        helper b.c:7\n");
 }
 
 static void loops_as_json(void **state)
