@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/compare.h"
 #include "base/grow.h"
+#include "base/sums.h"
 #include "hotpath/error.h"
 
 #include <inttypes.h>

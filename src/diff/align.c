@@ -207,8 +207,7 @@ static struct list list_at(const struct hp_digest *d, const struct hp_dfunction 
     return list;
 }
 
-/* Whether two lines are of the same file and inlined function; the own file of a function may have
- * another name. */
+/* Whether two lines are of the same file, which may have another name now, and inlined function. */
 static bool same_origin(const struct hp_dline *x, const struct hp_dfunction *f,
                         const struct hp_dline *y, const struct hp_dfunction *g)
 {

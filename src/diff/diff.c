@@ -83,8 +83,7 @@ static uint64_t nest_of(const struct hp_digest *d, size_t i)
     return (uint64_t)loop->function << 32 | loop->parent;
 }
 
-/* The loops nested in `parent` (HP_PROFILE_NONE: in none) of a function, in the order of the
- * source; `*n` of them. */
+/* The `*n` loops of a function in `parent` (HP_PROFILE_NONE: in none), in source order. */
 static const uint32_t *children(const struct hp_digest *d, uint32_t function, uint32_t parent,
                                 size_t *n)
 {
@@ -94,8 +93,7 @@ static const uint32_t *children(const struct hp_digest *d, uint32_t function, ui
     return &d->loop_order[first];
 }
 
-/* Whether the first line of a loop is the same: as lines are matched, or by its distance from the
- * function's start. */
+/* Whether two loops begin at the same line: as lines are matched, or by distance from the start. */
 static bool same_start(const struct hp_diff *diff, const struct hp_dloop *a,
                        const struct hp_dloop *b)
 {
@@ -169,8 +167,7 @@ static enum hp_err match_paths(struct hp_diff *diff)
 
 /* --- Inlined functions ------------------------------------------------------------------------ */
 
-/* In which function of a digest most instructions of each inlined function are, by the address of
- * its name. */
+/* Where most of each inlined function is: a function of the digest, by the address of the name. */
 static enum hp_err map_inlined(const struct hp_digest *d, struct hp_map64 *map)
 {
     for (uint32_t i = 0; i < d->n_lines; i++) {

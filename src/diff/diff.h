@@ -53,8 +53,7 @@ struct hp_diff {
     enum hp_diff_how *how;
 };
 
-/* Where to find the source of each version. NULL: where the debug information says, unless it was
- * changed after the run. */
+/* Where the sources are. NULL: where debug information says, unless changed after the run. */
 struct hp_diff_options {
     const char *old_source, *new_source; /* directories */
 };

@@ -127,8 +127,7 @@ void hp_digest_free(struct hp_digest *digest);
 /* One with nothing in it. */
 enum hp_err hp_digest_new(struct hp_digest **digest);
 
-/* The lines, loops and paths of a profile. `groups`: by function of the profile, that of the
- * digest. */
+/* Lines, loops and paths. `groups`: by function of the profile, that of the digest. */
 enum hp_err hp_digest_code(struct hp_digest *digest, const struct hp_profile *profile,
                            const uint32_t *groups);
 
@@ -162,8 +161,7 @@ char *hp_symbol_key(const char *symbol);
 /* The name of a file without directory and without what is behind ".so". free() it. */
 char *hp_module_key(const char *path);
 
-/* The name with the numbers of lambdas and closures left out; NULL when it has none (or no memory).
- * free() it. */
+/* The name without numbers of lambdas and closures; NULL: it has none, or no memory. free() it. */
 char *hp_lambda_key(const char *name);
 
 #endif

@@ -134,8 +134,7 @@ static int compare_weights(const void *a, const void *b)
     return HP_COMPARE(y->instructions, x->instructions) ?: HP_COMPARE(x->path, y->path);
 }
 
-/* The line of the end of each block: where it is left. HP_PROFILE_NONE: the block is in no
- * function. */
+/* The line at which each block is left. HP_PROFILE_NONE: the block is in no function. */
 static void line_blocks(const struct hp_digest *d, const struct hp_profile *p,
                         const uint32_t *groups, uint32_t *lines)
 {

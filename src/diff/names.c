@@ -26,8 +26,7 @@ static bool is_appended(const char *word, size_t n)
 size_t hp_symbol_stem(const char *symbol)
 {
     size_t length = strlen(symbol), stem = length;
-    /* From the end: a name may have dots of its own. A number alone says nothing of a compiler
-     * (x.1). */
+    /* From the end: a name may have dots of its own. A number alone is no compiler's (x.1). */
     for (size_t end = length; end > 0;) {
         const char *dot = memrchr(symbol, '.', end);
         if (!dot || dot == symbol || !is_appended(dot + 1, end - (size_t)(dot + 1 - symbol)))

@@ -77,8 +77,7 @@ static uint32_t with_main(const struct hp_profile *p)
     return module;
 }
 
-/* By the command, followed through PATH, links and the first lines of scripts; where the files are
- * gone, by its name. */
+/* By the command, through PATH, links and scripts; by its name where the files are gone. */
 static enum hp_err started(const struct hp_profile *p, uint32_t *module)
 {
     char name[PATH_MAX], real[PATH_MAX];

@@ -102,7 +102,7 @@ static void add_overlaps(struct hp_page *page, const uint32_t *by_branch)
     for (size_t i = 1; i < p->n_blocks; i++) {
         uint32_t block = by_branch[i - 1], next = by_branch[i];
         const struct hp_pblock *a = &p->blocks[block], *b = &p->blocks[next];
-        count = hp_saturating_add(count, page->tables.block_counts[block]);
+        hp_add_up(&count, page->tables.block_counts[block]);
         if (a->version != b->version || hp_place_compare(branch_of(a), branch_of(b)) != 0)
             count = 0;
         else if (count)
@@ -120,7 +120,7 @@ static void join_edges(struct hp_page *page)
     for (size_t i = 0; i < page->n_edges; i++) {
         struct hp_page_edge *last = kept ? &page->edges[kept - 1] : NULL;
         if (last && compare_edges(last, &page->edges[i]) == 0)
-            last->count = hp_saturating_add(last->count, page->edges[i].count);
+            hp_add_up(&last->count, page->edges[i].count);
         else
             page->edges[kept++] = page->edges[i];
     }

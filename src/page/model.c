@@ -160,8 +160,7 @@ static enum hp_err make_functions(struct hp_page *page)
     for (size_t i = 0; i < p->n_insn_cycles; i++) {
         uint32_t function = p->insns[p->insn_cycles[i].insn].function;
         if (function != HP_PROFILE_NONE)
-            page->functions[function].cycles =
-                hp_saturating_add(page->functions[function].cycles, p->insn_cycles[i].parts);
+            hp_add_up(&page->functions[function].cycles, p->insn_cycles[i].parts);
     }
     for (size_t i = 0; i < p->n_functions; i++)
         page->functions[i].cycles /= HP_CYCLE_PARTS;

@@ -97,8 +97,7 @@ enum hp_err hp_page_make_edges(struct hp_page *page);
 enum hp_err hp_page_make_files(struct hp_page *page);
 enum hp_err hp_page_make_code(struct hp_page *page);
 
-/* The block of the profile that an instruction is in: the one that is executed most often;
- * HP_PROFILE_NONE: none. */
+/* The most executed block that an instruction is in; HP_PROFILE_NONE: none. */
 uint32_t hp_page_block_at(const struct hp_page *page, struct hp_place place);
 
 /* The number of a text, which is added if need be; HP_PROFILE_NONE for "". */
@@ -117,8 +116,7 @@ static inline uint32_t hp_page_row(const struct hp_page *page, enum hp_row_kind 
 /* -1 for HP_PROFILE_NONE. */
 void hp_page_put_index(struct hp_page *page, uint32_t index);
 
-/* A field of a row: its type says how. What refers to something is the row of it, a string the
- * number of a source file. */
+/* A field of a row: a reference is the row of its item, a string the number of a source file. */
 void hp_page_put_field(struct hp_page *page, const struct hp_row_field *field, const void *row);
 
 /* The tables (tables.c), the text of source files (files.c), lists of objects (lists.c). */

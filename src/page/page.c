@@ -2,13 +2,15 @@
 #include "page/page.h"
 
 #include "base/base.h"
+#include "base/infile.h"
 #include "base/own_directory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LARGEST ((size_t)64 << 20) /* template, in bytes */
+#define LARGEST (64 << 20) /* template, in bytes */
 
 static enum hp_err find(char **path)
 {
@@ -34,32 +36,21 @@ static enum hp_err find(char **path)
                    "can get its packages (hotpath html FILE --data needs none)");
 }
 
-static void close_file(FILE **file)
-{
-    if (*file)
-        fclose(*file);
-}
-
 enum hp_err hp_page_template(char **text)
 {
     char *path HP_CLEANUP(hp_free) = NULL;
-    HP_TRY(find(&path));
-    FILE *file HP_CLEANUP(close_file) = fopen(path, "re");
     struct stat status;
-    if (!file)
+    HP_TRY(find(&path));
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
         return hp_fail(HP_ERR_NOTFOUND, "cannot open the template %s: %s", path, strerror(errno));
-    if (fstat(fileno(file), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size < 0 ||
-        (size_t)status.st_size > LARGEST)
-        return hp_fail(HP_ERR_FORMAT, "the template %s is not a file of a page's size", path);
-    size_t size = (size_t)status.st_size;
-    *text = calloc(1, size + 1);
-    if (!*text)
-        return hp_fail_nomem();
-    if (fread(*text, 1, size, file) != size) {
-        free(*text);
-        return hp_fail(HP_ERR_IO, "cannot read the template %s", path);
-    }
-    return HP_OK;
+    enum hp_err err = HP_ERR_FORMAT;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= LARGEST)
+        err = hp_infile_read(fd, path, (size_t)status.st_size, text);
+    else
+        hp_fail(err, "the template %s is not a file of a page's size", path);
+    close(fd);
+    return err;
 }
 
 /* Where the data goes: behind the opening tag of the one line that has both. */

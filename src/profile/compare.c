@@ -87,7 +87,7 @@ static enum hp_err sum_counters(const struct hp_profile *p, enum hp_row_kind cou
     for (size_t i = 0; i < hp_profile_n_rows(p, counter); i++) {
         const void *row = hp_profile_row(p, counter, i);
         uint64_t *sum = &(*sums)[hp_row_number(item, row)];
-        *sum = hp_add_saturated(*sum, hp_row_number(value, row));
+        hp_add_up(sum, hp_row_number(value, row));
     }
     return HP_OK;
 }
@@ -103,7 +103,7 @@ static uint64_t sum(const uint64_t *values, size_t n)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < n; i++)
-        sum = hp_add_saturated(sum, values[i]);
+        hp_add_up(&sum, values[i]);
     return sum;
 }
 
@@ -288,8 +288,8 @@ static size_t make_entries(const struct compare *c, const struct weights *self,
     for (size_t i = 0; i < n; i++) {
         struct entry *last = &entries[kept - (kept > 0)];
         if (kept > 0 && compare_keys(last, &entries[i]) == 0) {
-            last->move.a = hp_add_saturated(last->move.a, entries[i].move.a);
-            last->move.b = hp_add_saturated(last->move.b, entries[i].move.b);
+            hp_add_up(&last->move.a, entries[i].move.a);
+            hp_add_up(&last->move.b, entries[i].move.b);
         } else {
             entries[kept++] = entries[i];
         }
@@ -345,7 +345,7 @@ static uint64_t instructions(const struct hp_profile *p, uint64_t functions)
 {
     uint64_t threads = 0;
     for (size_t i = 0; i < p->n_threads; i++)
-        threads = hp_add_saturated(threads, p->threads[i].instructions);
+        hp_add_up(&threads, p->threads[i].instructions);
     return threads > functions ? threads : functions;
 }
 

@@ -19,6 +19,7 @@
  */
 #include "base/base.h"
 #include "base/debug.h"
+#include "base/infile.h"
 #include "profile/profile_impl.h"
 #include "profile/schema.h"
 
@@ -35,6 +36,7 @@
 
 struct reader {
     sqlite3 *db;
+    char *content; /* of the file */
     const char *path;
     struct hp_profile *profile; /* which its texts belong to */
     const char **strings;       /* the string table, as far as it was read */
@@ -331,44 +333,17 @@ static int count_steps(void *context)
     return 0;
 }
 
-/* The whole file, to be released with sqlite3_free(). */
-static enum hp_err read_file(const char *path, int fd, uint64_t size, unsigned char **bytes)
-{
-    *bytes = sqlite3_malloc64(size);
-    if (!*bytes)
-        return hp_fail_nomem();
-    for (uint64_t done = 0; done < size;) {
-        ssize_t n = pread(fd, *bytes + done, size - done, (off_t)done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            sqlite3_free(*bytes);
-            return hp_fail(HP_ERR_IO, "cannot read %s: %s", path,
-                           n < 0 ? strerror(errno) : "it becomes shorter");
-        }
-        done += (uint64_t)n;
-    }
-    return HP_OK;
-}
-
 static void open_database(struct reader *r, int fd)
 {
     uint64_t size = 0;
-    unsigned char *bytes = NULL;
     r->err = examine(r->path, fd, &size);
     if (r->err == HP_OK)
-        r->err = read_file(r->path, fd, size, &bytes);
+        r->err = hp_infile_read(fd, r->path, size, &r->content);
     if (r->err != HP_OK)
         return;
-    if (sqlite3_open_v2(":memory:", &r->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
-        SQLITE_OK) {
-        sqlite3_free(bytes);
-        fail_sqlite(r);
-        return;
-    }
-    if (sqlite3_deserialize(r->db, "main", bytes, (sqlite3_int64)size, (sqlite3_int64)size,
-                            SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY) !=
-        SQLITE_OK) {
+    if (sqlite3_open_v2(":memory:", &r->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ||
+        sqlite3_deserialize(r->db, "main", (unsigned char *)r->content, (sqlite3_int64)size,
+                            (sqlite3_int64)size, SQLITE_DESERIALIZE_READONLY)) {
         fail_sqlite(r);
         return;
     }
@@ -450,6 +425,7 @@ static void open_file(struct reader *r, const char *path, struct hp_profile *pro
 static void reader_fini(struct reader *r)
 {
     sqlite3_close(r->db);
+    free(r->content);
     free(r->strings);
     hp_mending_fini(&r->mending);
 }

@@ -162,7 +162,7 @@ static enum hp_err append_all(struct hp_profile *p, const struct hp_profile *oth
 static void merge_run(struct hp_run *run, const struct hp_run *other)
 {
     run->seconds += other->seconds;
-    run->lost = hp_add_saturated(run->lost, other->lost);
+    hp_add_up(&run->lost, other->lost);
     run->runs = add_runs(run->runs, other->runs);
     hp_engine_work_merge(&run->work, &other->work);
     if (run->exit_status == 0)

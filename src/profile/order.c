@@ -153,7 +153,7 @@ static uint64_t add(enum hp_row_type type, uint64_t a, uint64_t b)
         if (__builtin_add_overflow((int64_t)a, (int64_t)b, &sum))
             return (uint64_t)((int64_t)a < 0 ? INT64_MIN : INT64_MAX);
         return (uint64_t)sum;
-    default: return hp_add_saturated(a, b);
+    default: return hp_saturating_add(a, b);
     }
 }
 

@@ -109,7 +109,7 @@ static enum hp_err join_note(struct hp_profile *profile, uint64_t count, const c
     for (size_t i = 0; i < profile->n_notes; i++) {
         note = &profile->notes[i];
         if (note->kind == kind && note->text == text) {
-            note->count = hp_add_saturated(note->count, count);
+            hp_add_up(&note->count, count);
             return HP_OK;
         }
     }
@@ -187,7 +187,7 @@ void hp_engine_work_merge(struct hp_engine_work *work, const struct hp_engine_wo
     for (const struct hp_engine_work_field *f = hp_engine_work_fields; f->name; f++) {
         uint64_t *mine = hp_engine_work_value(work, f), its = *hp_engine_work_value(&copy, f);
         if (!f->is_maximum)
-            *mine = hp_add_saturated(*mine, its);
+            hp_add_up(mine, its);
         else if (its > *mine)
             *mine = its;
     }

@@ -89,8 +89,7 @@ enum hp_err hp_rows_match(const struct hp_profile *a, const struct hp_profile *b
 /* A map (malloc'd) in which each of `n` stays what it is. */
 enum hp_err hp_map_new(size_t n, uint32_t **map);
 
-/* Joins modules that are the same (equal build ids or, when both have none, equal paths), and sorts
- * them; `*map` as above. */
+/* Joins equal modules (build ids, or paths where both have none), and sorts; `*map` as above. */
 enum hp_err hp_modules_order(struct hp_profile *profile, uint32_t **map);
 /* Whether no two are the same. */
 enum hp_err hp_modules_distinct(const struct hp_profile *profile, bool *distinct);
@@ -125,11 +124,6 @@ static inline const char *hp_text(const char *text)
 static inline int hp_compare_text(const char *a, const char *b)
 {
     return a == b ? 0 : strcmp(hp_text(a), hp_text(b));
-}
-
-static inline uint64_t hp_add_saturated(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 static inline uint32_t hp_renumbered(const uint32_t *map, uint32_t index)

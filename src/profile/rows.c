@@ -172,7 +172,7 @@ static void join_stat(void *joint, const void *row)
     struct hp_pstat *sum = joint;
     const struct hp_pstat *stat = row;
     if (sum->unit == HP_STAT_COUNT)
-        sum->value = hp_add_saturated(sum->value, stat->value);
+        hp_add_up(&sum->value, stat->value);
     else if (sum->unit == HP_STAT_SIZE ? stat->value > sum->value : stat->value < sum->value)
         sum->value = stat->value;
 }

@@ -95,8 +95,7 @@ struct hp_row_field {
     uint8_t max;         /* the largest value there is; 0: of a U8 too, of others any */
     bool positive;
     const char *at_most; /* the column whose value this one does not exceed; NULL: none */
-    /* Rows with equal keys are the same thing, and become one. Keys are compared by rank (1 first);
-     * 0: not in the key. */
+    /* Rows with equal keys become one. Keys are compared by rank (1 first); 0: not in the key. */
     uint8_t key;
     /* Of rows that are the same thing, the first by these ranks is kept: the smaller number, with a
      * negative rank the larger one; a text that is there before "". 0: does not matter. */

@@ -3,8 +3,6 @@
 #include "report/tables.h"
 #include "text/number.h"
 
-/* --- Counters: where the values of a view come from ------------------------------------------- */
-
 /* The values of counter `i`, from columns, NULL behind the last. */
 static struct hp_row read_counter(const struct hp_tables *tables, const struct hp_view *view,
                                   const struct hp_row_field *const *columns, size_t i)
@@ -85,8 +83,6 @@ const struct hp_row *hp_rows_parts(const struct hp_rows *rows, uint32_t item, si
 {
     return hp_items_of(rows->parts, rows->n_parts, sizeof *rows->parts, item, n);
 }
-
-/* --- Order ------------------------------------------------------------------------------------ */
 
 struct order {
     const struct hp_profile *profile;

@@ -2,6 +2,7 @@
 #include "report/sources.h"
 
 #include "base/base.h"
+#include "base/infile.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -37,19 +38,6 @@ static int open_source(const struct hp_sources *sources, const char *name)
     return open_in(sources->directory, name);
 }
 
-static char *read_all(int fd, size_t size)
-{
-    char *text = calloc(size + 1, 1);
-    size_t have = 0;
-    ssize_t n;
-    while (text && (n = read(fd, text + have, size - have)) > 0)
-        have += (size_t)n;
-    if (have == size)
-        return text;
-    free(text); /* it changes as we read: no use */
-    return NULL;
-}
-
 static bool index_lines(struct hp_source_file *file, size_t size)
 {
     size_t n = 1;
@@ -76,8 +64,9 @@ static void load(struct hp_sources *sources, struct hp_source_file *file, int fd
     size_t size = (size_t)status.st_size;
     bool newer = sources->time > 0 && (int64_t)status.st_mtime > sources->time;
     bool skip = sources->only_older && (newer || sources->time <= 0);
-    file->text = skip ? NULL : read_all(fd, size);
-    if (file->text && !index_lines(file, size)) {
+    /* One that cannot be read, or changes meanwhile, is not shown. */
+    if (!skip && hp_infile_read(fd, file->name, size, &file->text) == HP_OK &&
+        !index_lines(file, size)) {
         free(file->text);
         file->text = NULL;
     }

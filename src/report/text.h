@@ -43,8 +43,6 @@ enum hp_err hp_print_wrapped(struct hp_strbuf *text, size_t indent,
 /* "… and 12 more", where rows were left out. */
 void hp_print_more(FILE *out, size_t more);
 
-/* --- Cells ------------------------------------------------------------------------------------ */
-
 /* "file.c:12" */
 void hp_put_source_place(const char *file, uint32_t line, struct hp_strbuf *cell);
 

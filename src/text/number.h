@@ -6,6 +6,8 @@
 #ifndef HP_TEXT_NUMBER_H
 #define HP_TEXT_NUMBER_H
 
+#include "base/sums.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -73,30 +75,5 @@ static inline const char *hp_number_text_fixed(char *text, double value, unsigne
 
 /* `part` of `whole` as a fraction; 0 if `whole` is 0. */
 double hp_number_share(uint64_t part, uint64_t whole);
-
-/* Saturating sums and products. */
-static inline uint64_t hp_saturating_add(uint64_t a, uint64_t b)
-{
-    uint64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
-static inline uint64_t hp_saturating_mul(uint64_t a, uint64_t b)
-{
-    uint64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
-/* Adds to a sum, saturating. */
-static inline void hp_add_up(uint64_t *sum, uint64_t value)
-{
-    *sum = hp_saturating_add(*sum, value);
-}
-
-/* The fraction `part` / `whole` (not 0) of an amount, rounded down. */
-static inline uint64_t hp_part_of(uint64_t amount, uint64_t part, uint64_t whole)
-{
-    return (uint64_t)((unsigned __int128)amount * part / whole);
-}
 
 #endif

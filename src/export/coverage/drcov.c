@@ -76,8 +76,6 @@ static void set_name(struct coverage *c, const char *path)
     hp_strbuf_clean(&c->name, path);
 }
 
-/* --- For Lighthouse --------------------------------------------------------------------------- */
-
 /* A module reaches to the page behind its executed code. Readers take lines apart at ", ", and the
  * table at line ends. */
 static enum hp_err put_modules(struct coverage *c, FILE *out)
@@ -129,8 +127,6 @@ static enum hp_err write_drcov(struct hp_export_request *request)
     }
     return HP_OK;
 }
-
-/* --- As text ---------------------------------------------------------------------------------- */
 
 static enum hp_err write_blocks_text(struct hp_export_request *request)
 {

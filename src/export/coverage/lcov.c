@@ -100,8 +100,7 @@ static void add_function(struct writer *w)
     add_line(w, &(struct source){outer->file, outer->first_line, 0, entry, true}, 0, count);
 }
 
-/* The conditional branches of a line's code from one offset to another, and how often each went
- * which way. */
+/* The conditional branches between two offsets of a line, and how often each went which way. */
 static void add_branches(struct writer *w, const struct source *source, uint64_t from, uint64_t to)
 {
     uint8_t bytes[16];
@@ -198,8 +197,7 @@ static bool goes_round(struct writer *w, size_t i, const struct source *line)
            comes_to(w, edge->to.offset, edge->from.offset, line, MAX_TURN);
 }
 
-/* Where control comes from over an edge: the branch, or, behind a call that it came back to, the
- * call. */
+/* Where control comes from over an edge: the branch, or the call that it returned from. */
 static struct source origin_of(struct writer *w, size_t i, const struct source *target)
 {
     const struct hp_pedge *edge = &w->flows.profile->edges[i];

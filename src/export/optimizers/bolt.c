@@ -91,8 +91,7 @@ static enum hp_err add_edge(struct writer *w, size_t i)
 
 /* --- Running into labels ---------------------------------------------------------------------- */
 
-/* How often control came to an offset from above: in the middle of a block, by a branch that was
- * not taken, or without one. */
+/* How often control came to an offset from above, past a branch not taken or without one. */
 static uint64_t from_above(const struct writer *w, uint64_t offset)
 {
     const struct hp_flows *flows = &w->flows;

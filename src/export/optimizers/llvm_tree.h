@@ -16,8 +16,7 @@
 
 #define HP_LLVM_NONE UINT32_MAX
 
-/* A place in a function: lines from where it is declared, and which of several pieces of code on
- * the line. */
+/* A place in a function: lines from its declaration, and which of several pieces of code there. */
 struct hp_llvm_location {
     uint32_t line, discriminator;
 };
@@ -52,8 +51,7 @@ struct hp_llvm_tree {
 /* Whether a name can be in the text: it can have no white space, and not begin like a comment. */
 bool hp_llvm_name_fits(const char *name);
 
-/* The function of that name inlined at a place of another (HP_LLVM_NONE: not inlined), made when it
- * is new. */
+/* The function of that name inlined at a place of another (HP_LLVM_NONE: not), made when new. */
 enum hp_err hp_llvm_tree_node(struct hp_llvm_tree *tree, uint32_t parent,
                               struct hp_llvm_location at, const char *name, uint32_t *node);
 
@@ -61,8 +59,7 @@ enum hp_err hp_llvm_tree_node(struct hp_llvm_tree *tree, uint32_t parent,
  * are added up, and so are calls of the same target. */
 enum hp_err hp_llvm_tree_add(struct hp_llvm_tree *tree, const struct hp_llvm_entry *entry);
 
-/* Joins the entries, adds up, and writes: functions with most samples first. Nothing is added
- * afterwards. */
+/* Joins, adds up and writes the functions, most samples first. Nothing is added afterwards. */
 enum hp_err hp_llvm_tree_write(struct hp_llvm_tree *tree, FILE *out);
 void hp_llvm_tree_fini(struct hp_llvm_tree *tree);
 

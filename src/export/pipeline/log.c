@@ -127,8 +127,7 @@ void hp_log_describe(const struct hp_timing *timing, char *text, size_t size)
 
 /* --- Adding ----------------------------------------------------------------------------------- */
 
-/* The execution of the producer that an instruction waited for: the latest that was still under way
- * when it was fetched. */
+/* The execution of the producer that was waited for: the latest in flight at the fetch. */
 static uint64_t find_producer(const struct hp_log *log, const struct hp_timing *t)
 {
     if (t->producer >= log->n_places || !log->places[t->producer].where)

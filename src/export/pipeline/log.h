@@ -30,16 +30,14 @@ struct hp_log_insn {
     const char *where; /* "main+0x12, sort.c:34"; "" when that is not known */
 };
 
-/* The next instruction, in the order of fetch. HP_ERR_INVALID: it is not, or there is no such
- * instruction. HP_ERR_NOMEM. */
+/* The next instruction, in fetch order. HP_ERR_INVALID: not in order, or unknown. HP_ERR_NOMEM. */
 enum hp_err hp_log_next(struct hp_log *log, const struct hp_timing *timing,
                         struct hp_log_insn *insn);
 
 /* Releases what a struct hp_log holds. */
 void hp_log_fini(void *log);
 
-/* What the events of a timing mean, in words: "L1D miss, from L2; mispredicted". At most `size`
- * bytes, always terminated. */
+/* The events of a timing: "L1D miss, from L2; mispredicted". At most `size` bytes, terminated. */
 void hp_log_describe(const struct hp_timing *timing, char *text, size_t size);
 
 /* Why an instruction could not be mapped, in short: "rob"; NULL: it was not held up. */

@@ -20,8 +20,7 @@ struct record {
 };
 _Static_assert(sizeof(struct record) == 64, "as ChampSim has it");
 
-/* Registers have the numbers that Pin gives them, with which ChampSim's own traces are made;
- * vectors have our own. */
+/* Registers have Pin's numbers, as in ChampSim's own traces; vector registers have ours. */
 enum {
     SP = 6,
     FLAGS = 25,

@@ -82,8 +82,7 @@ static enum hp_err put_block(void *state, const struct hp_stream_block *block)
     return end_interval(s);
 }
 
-/* "F:7:401020:main", as valgrind writes it, and behind that, where the name ends, module+offset and
- * instructions. */
+/* "F:7:401020:main", as valgrind writes it, then module+offset and instructions. */
 static enum hp_err put_places(struct simpoint *s)
 {
     struct hp_strbuf name HP_CLEANUP(hp_strbuf_fini) = {0};

@@ -239,8 +239,7 @@ static bool add_insns(struct hp_cg_code *code, uint32_t block)
     return false;
 }
 
-/* A block whose instructions are not known: by source line or, where these are not all known, as
- * one. */
+/* A block of unknown instructions: by source line or, where these are not all known, as one. */
 static void add_lines(struct hp_cg_code *code, uint32_t block)
 {
     const struct hp_profile *p = code->profile;

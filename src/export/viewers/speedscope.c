@@ -134,8 +134,7 @@ static void move(struct writer *w, uint32_t from, uint32_t to, uint64_t at)
         put_event(w, true, path[n], at);
 }
 
-/* Writes the profile of a thread, whose counters begin at `first`; returns where the next one's
- * begin. */
+/* Writes a thread, whose counters begin at `first`; returns where the next one's begin. */
 static size_t put_thread(struct writer *w, size_t first, size_t n)
 {
     const struct hp_pcontext_count *counts = w->profile->context_counts;

@@ -18,8 +18,8 @@ static void find_taken(const struct hp_pedge *edges, size_t n, const uint64_t *c
     uint64_t all = 0, along = 0;
     bool falls = false;
     for (size_t i = 0; i < n; i++) {
-        all = hp_saturating_add(all, counts[i]);
-        along = hp_saturating_add(along, edges[i].taken ? counts[i] : 0);
+        hp_add_up(&all, counts[i]);
+        hp_add_up(&along, edges[i].taken ? counts[i] : 0);
         /* a system call goes on with the next instruction without being a choice */
         falls |=
             edges[i].flow == HP_FLOW_COND ||

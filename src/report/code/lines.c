@@ -211,7 +211,7 @@ static enum hp_err make_rows(struct work *work, bool total, struct hp_row **rows
         struct hp_row *row = &(*rows)[(*n_rows)++];
         *row = (struct hp_row){.item = item, .thread = spans->thread};
         for (size_t k = 0; k < n; k++)
-            row->v[0] = hp_saturating_add(row->v[0], span_weight(work->tables->profile, &spans[k]));
+            hp_add_up(&row->v[0], span_weight(work->tables->profile, &spans[k]));
         HP_TRY(sweep(work, spans, n, &row->v[1]));
     }
     work->n_spans = 0;

@@ -46,10 +46,8 @@ static bool has_lines(const struct hp_profile *p)
 /* What was made stays on failure. */
 static enum hp_err weights_init(struct weights *w, const struct hp_profile *p)
 {
-    w->way = calloc(p->n_insns + 1, sizeof *w->way);
-    w->exact = calloc(p->n_insns + 1, sizeof *w->exact);
-    if (!w->way || !w->exact)
-        return hp_fail_nomem();
+    HP_TRY(hp_new(&w->way, p->n_insns + 1, sizeof *w->way));
+    HP_TRY(hp_new(&w->exact, p->n_insns + 1, sizeof *w->exact));
     for (size_t i = 0; i < p->n_insn_cycles; i++)
         w->exact[p->insn_cycles[i].insn] += (double)p->insn_cycles[i].parts;
     for (int by = 0; by < HP_REPORT_BY_COUNT_; by++) {

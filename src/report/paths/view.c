@@ -151,8 +151,7 @@ static uint32_t function_before(const struct printer *p, size_t i)
              : profile->paths[p->lines.steps->path].function;
 }
 
-/* "file.c:12"; without that "+0x1c" in the function that the line before was in, else with the
- * function's name. */
+/* "file.c:12"; else "+0x1c" where the function is that of the line before, else with its name. */
 static void put_place(const struct printer *p, size_t i, struct hp_strbuf *cell)
 {
     const struct hp_path_line *line = &p->lines.lines[i];
