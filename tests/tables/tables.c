@@ -5,10 +5,12 @@
  *     tables views     the views of a report
  *     tables fields    the fields of each view
  *     tables rows      the tables of a profile
+ *     tables formats   the formats of exports
  *     tables FAMILY    the presets and keys of a family of models (profiler/models.h)
  */
 #include "tables.h"
 
+#include "export/export.h"
 #include "report/fields.h"
 #include "report/view.h"
 #include "text/utf8.h"
@@ -116,12 +118,27 @@ static void print_rows(struct hp_strbuf *text)
     }
 }
 
+/* --- Formats ---------------------------------------------------------------------------------- */
+
+static void print_formats(struct hp_strbuf *text)
+{
+    for (size_t i = 0; hp_export_formats[i]; i++) {
+        const struct hp_export_format *format = hp_export_formats[i];
+        hp_strbuf_format(text, "- `%s`: %s. Made from %s.", format->name, format->summary,
+                         format->write ? "a profile" : "a run or a trace");
+        print_buffer(text);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*print)(struct hp_strbuf *text);
-    } tables[] = {{"views", print_views}, {"fields", print_fields}, {"rows", print_rows}};
+    } tables[] = {{"views", print_views},
+                  {"fields", print_fields},
+                  {"rows", print_rows},
+                  {"formats", print_formats}};
     struct hp_strbuf text = {0};
     if (argc == 2 && print_models(&text, argv[1])) {
         bool failed = text.failed;
@@ -136,6 +153,6 @@ int main(int argc, char **argv)
         hp_strbuf_fini(&text);
         return failed || fflush(stdout) != 0;
     }
-    fputs("usage: tables views|fields|rows|FAMILY\n", stderr);
+    fputs("usage: tables views|fields|rows|formats|FAMILY\n", stderr);
     return 2;
 }

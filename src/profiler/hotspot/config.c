@@ -65,7 +65,7 @@ static const struct hp_hotspot_config dense = {.entries = 512,
 
 static const struct hp_preset presets[] = {
     {"merten", &merten, "the detector of the paper, as it was measured there", NULL},
-    {"dense", &dense, "a buffer of the same size that looks for dense branches", NULL},
+    {"dense", &dense, "a smaller buffer that looks for dense branches", NULL},
 };
 #define N_PRESETS (sizeof presets / sizeof *presets)
 
