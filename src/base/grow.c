@@ -23,7 +23,7 @@ static char *leap(char *old, size_t old_size, size_t new_size)
 
 enum hp_err hp_new(void *array, size_t n, size_t size)
 {
-    char *made = calloc(n ? n : 1, size);
+    char *made = n <= SIZE_MAX / size ? calloc(n ? n : 1, size) : NULL;
     memcpy(array, &made, sizeof made);
     return made ? HP_OK : hp_fail_nomem();
 }
