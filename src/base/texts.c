@@ -3,9 +3,9 @@
 
 #include "base/base.h"
 
-enum hp_err hp_texts_add(struct hp_texts *texts, const char *text)
+enum hp_err hp_text_set_add(struct hp_text_set *texts, const char *text)
 {
-    if (hp_texts_find(texts, text) != HP_MAP64_NONE)
+    if (hp_text_set_find(texts, text) != HP_MAP64_NONE)
         return HP_OK;
     HP_TRY(hp_grow(&texts->texts, &texts->capacity, texts->n + 1, sizeof *texts->texts));
     HP_TRY(hp_map64_put(&texts->numbers, (uintptr_t)text, (uint32_t)texts->n));
@@ -18,7 +18,7 @@ static int compare(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-enum hp_err hp_texts_sort(struct hp_texts *texts)
+enum hp_err hp_text_set_sort(struct hp_text_set *texts)
 {
     size_t kept = 0;
     if (texts->n)
@@ -33,7 +33,7 @@ enum hp_err hp_texts_sort(struct hp_texts *texts)
     return HP_OK;
 }
 
-void hp_texts_fini(struct hp_texts *texts)
+void hp_text_set_fini(struct hp_text_set *texts)
 {
     free(texts->texts);
     hp_map64_fini(&texts->numbers);

@@ -17,15 +17,15 @@ enum hp_err hp_page_allocate(struct hp_page *page, void *array, size_t n, size_t
     return HP_OK;
 }
 
-uint32_t hp_page_text_find(const struct hp_texts *texts, const char *text)
+uint32_t hp_page_text_find(const struct hp_text_set *texts, const char *text)
 {
-    return *hp_text(text) ? hp_texts_find(texts, text) : HP_PROFILE_NONE;
+    return *hp_text(text) ? hp_text_set_find(texts, text) : HP_PROFILE_NONE;
 }
 
-enum hp_err hp_page_text_add(struct hp_texts *texts, const char *text, uint32_t *row)
+enum hp_err hp_page_text_add(struct hp_text_set *texts, const char *text, uint32_t *row)
 {
     if (*hp_text(text))
-        HP_TRY(hp_texts_add(texts, text));
+        HP_TRY(hp_text_set_add(texts, text));
     *row = hp_page_text_find(texts, text);
     return HP_OK;
 }
@@ -277,8 +277,8 @@ void hp_page_fini(struct hp_page *page)
         free(page->owned[i]);
     free(page->owned);
     hp_rows_fini(&page->lines);
-    hp_texts_fini(&page->files);
-    hp_texts_fini(&page->names);
+    hp_text_set_fini(&page->files);
+    hp_text_set_fini(&page->names);
     free(page->spots);
     free(page->code);
     hp_strbuf_fini(&page->text);

@@ -74,8 +74,8 @@ struct hp_page {
     size_t n_edges;
     uint32_t *steps; /* of the profile, in the order of `rows` of paths */
     size_t n_steps;
-    struct hp_texts files, names; /* names: of inlined functions */
-    struct hp_page_spot *spots;   /* by file, then line */
+    struct hp_text_set files, names; /* names: of inlined functions */
+    struct hp_page_spot *spots;      /* by file, then line */
     size_t n_spots, spots_capacity;
     struct hp_page_code *code;
     size_t n_code, code_capacity;
@@ -101,8 +101,8 @@ enum hp_err hp_page_make_code(struct hp_page *page);
 uint32_t hp_page_block_at(const struct hp_page *page, struct hp_place place);
 
 /* The number of a text, which is added if need be; HP_PROFILE_NONE for "". */
-enum hp_err hp_page_text_add(struct hp_texts *texts, const char *text, uint32_t *row);
-uint32_t hp_page_text_find(const struct hp_texts *texts, const char *text);
+enum hp_err hp_page_text_add(struct hp_text_set *texts, const char *text, uint32_t *row);
+uint32_t hp_page_text_find(const struct hp_text_set *texts, const char *text);
 
 /* Adds "COUNT WHAT" to the limits, where count is not 0. */
 void hp_page_limit(struct hp_page *page, uint64_t count, const char *what);

@@ -25,7 +25,7 @@ struct writer {
     int column;   /* the next one to bind */
     uint64_t sum; /* checksum of the values written to the table */
     struct hp_schema_contents done[HP_SCHEMA_TABLES];
-    struct hp_texts strings; /* the string table, sorted */
+    struct hp_text_set strings; /* the string table, sorted */
 };
 
 /* What SQLite says of its last call. */
@@ -107,7 +107,8 @@ static enum hp_err put_row(struct writer *w, const void *row, size_t i)
         if (field->type == HP_ROW_TEXT)
             HP_TRY(put_text(w, hp_row_text(field, row)));
         else if (field->type == HP_ROW_STRING)
-            HP_TRY(put_number(w, field->type, hp_texts_find(&w->strings, hp_row_text(field, row))));
+            HP_TRY(
+                put_number(w, field->type, hp_text_set_find(&w->strings, hp_row_text(field, row))));
         else
             HP_TRY(put_number(w, field->type, hp_row_number(field, row)));
     }
@@ -181,9 +182,10 @@ static enum hp_err number_strings(struct writer *w, const struct hp_profile *p)
             const struct hp_row_field *field = &hp_row_formats[kind].fields[k];
             size_t rows = field->type == HP_ROW_STRING ? hp_profile_n_rows(p, kind) : 0;
             for (size_t i = 0; i < rows; i++)
-                HP_TRY(hp_texts_add(&w->strings, hp_row_text(field, hp_profile_row(p, kind, i))));
+                HP_TRY(
+                    hp_text_set_add(&w->strings, hp_row_text(field, hp_profile_row(p, kind, i))));
         }
-    return hp_texts_sort(&w->strings);
+    return hp_text_set_sort(&w->strings);
 }
 
 /* --- The file --------------------------------------------------------------------------------- */
@@ -222,7 +224,7 @@ static enum hp_err write_all(struct writer *w, const struct hp_profile *p)
 static void writer_fini(struct writer *w)
 {
     sqlite3_close(w->db);
-    hp_texts_fini(&w->strings);
+    hp_text_set_fini(&w->strings);
 }
 
 /* The database is made in memory, in one piece, and then written. */

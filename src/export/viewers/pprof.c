@@ -40,7 +40,7 @@ struct writer {
     struct hp_tables tables;
     z_stream zip;
     struct hp_strings texts;
-    struct hp_texts strings;              /* of `texts` */
+    struct hp_text_set strings;           /* of `texts` */
     bool *used;                           /* functions in a sample, the unknown one last */
     struct hp_strbuf file, message, part; /* not yet written; each is made for the one before it */
     struct hp_strbuf text;
@@ -51,7 +51,7 @@ static void release(struct writer *w)
 {
     deflateEnd(&w->zip);
     free(w->used);
-    hp_texts_fini(&w->strings);
+    hp_text_set_fini(&w->strings);
     hp_strings_fini(&w->texts);
     hp_strbuf_fini(&w->file);
     hp_strbuf_fini(&w->message);
@@ -111,8 +111,8 @@ static uint64_t string(struct writer *w, const char *text)
     hp_strbuf_clear(&w->text);
     hp_strbuf_clean(&w->text, text);
     const char *own = hp_strings_add(&w->texts, hp_strbuf_text(&w->text), w->text.length);
-    if (own && hp_texts_add(&w->strings, own) == HP_OK)
-        return hp_texts_find(&w->strings, own);
+    if (own && hp_text_set_add(&w->strings, own) == HP_OK)
+        return hp_text_set_find(&w->strings, own);
     w->text.failed = true;
     return 0;
 }

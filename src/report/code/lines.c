@@ -62,16 +62,16 @@ static void work_fini(struct work *work)
 static enum hp_err make_keys(struct work *work)
 {
     const struct hp_profile *p = work->tables->profile;
-    struct hp_texts files HP_CLEANUP(hp_texts_fini) = {0};
+    struct hp_text_set files HP_CLEANUP(hp_text_set_fini) = {0};
     HP_TRY(hp_new(&work->keys, p->n_lines + 1, sizeof *work->keys));
     for (size_t i = 0; i < p->n_lines; i++)
         if (*hp_text(p->lines[i].file))
-            HP_TRY(hp_texts_add(&files, p->lines[i].file));
-    HP_TRY(hp_texts_sort(&files));
+            HP_TRY(hp_text_set_add(&files, p->lines[i].file));
+    HP_TRY(hp_text_set_sort(&files));
     for (size_t i = 0; i < p->n_lines; i++) {
         const struct hp_pline *line = &p->lines[i];
         if (*hp_text(line->file))
-            work->keys[i] = (hp_texts_find(&files, line->file) + 1ull) << 32 | line->line;
+            work->keys[i] = (hp_text_set_find(&files, line->file) + 1ull) << 32 | line->line;
     }
     return HP_OK;
 }
