@@ -398,8 +398,8 @@ class Manual(unittest.TestCase):
         self.assertGreater(len(formats), 5)
         described = section(manual("hotpath-export.1"), "DESCRIPTION")
         self.assertEqual(sorted(tags(described)), sorted(formats))
-        table = re.findall(r"^\| (`.*?) \|", read("docs", "export.md"), re.M)
-        self.assertEqual(sorted(re.findall(r"`([^`]+)`", " ".join(table))), sorted(formats))
+        listed = re.findall(r"^- `(\S+)`: ", read("docs", "export.md"), re.M)
+        self.assertEqual(sorted(listed), sorted(formats))
 
     def test_environment_is_told(self):
         used = set()
