@@ -11,7 +11,7 @@
 /* What instructions are taken together. */
 enum hp_agreement_by {
     HP_AGREE_BY_INSN,
-    HP_AGREE_BY_LINE, /* source line; without a file: function */
+    HP_AGREE_BY_LINE, /* source line; without one: function */
     HP_AGREE_BY_FUNCTION,
     HP_AGREEMENTS
 };
