@@ -29,7 +29,7 @@
 #include <sys/types.h>
 
 #define HP_ARENA_MAGIC   0x616e657261707468u /* "htparena" */
-#define HP_ARENA_VERSION 5
+#define HP_ARENA_VERSION 6
 
 #define HP_ARENA_CHUNK_WORDS 32768u /* 128 KiB: a few fit the second-level cache */
 #define HP_ARENA_CHUNKS      8u     /* 1 MiB per thread */
@@ -64,6 +64,29 @@ enum hp_record_mode {
     HP_RECORD_NONE,   /* nothing: measures the engine alone */
 };
 
+/* How the native engine chooses the code that it translates as one unit (--traces). */
+enum hp_traces {
+    HP_TRACES_NONE,   /* plain segments only */
+    HP_TRACES_STATIC, /* long segments by static rules, from the first execution on */
+    HP_TRACES_NET,    /* next executing tail: what runs after a head that has become hot */
+    HP_TRACES_PATHS,  /* path profile: the most frequent path from such a head (bit tracing) */
+};
+
+/* Something that happened to the traces of a process, for a time line. */
+enum hp_traces_event_kind {
+    HP_TRACES_FLUSHED_FULL,  /* the fragment cache was full */
+    HP_TRACES_FLUSHED_PHASE, /* the prediction rate jumped: a new phase */
+    HP_TRACES_BAILED_OUT,    /* traces do not pay: none are made from here on */
+};
+struct hp_traces_event {
+    uint64_t ns;      /* since the process started */
+    uint32_t kind;    /* enum hp_traces_event_kind */
+    uint32_t process; /* the engine's number for it */
+    uint64_t traces;  /* made by the process so far */
+    uint64_t bytes;   /* of the traces that were dropped or kept */
+};
+#define HP_TRACES_EVENTS 1024
+
 /*
  * HP_RECORD_COUNT. How often the segment with this id ran to its end and left through its branch's
  * target ([1]: taken, or any direct transfer) or by falling through ([0]). Indirect ends are not
@@ -91,6 +114,12 @@ struct hp_engine_stats {
     _Atomic uint64_t detached;       /* threads that continued natively */
     _Atomic uint64_t detach_address; /* where the first of them did */
     _Atomic uint32_t detach_reason;  /* string record: why */
+    _Atomic uint64_t traces;         /* fragments made from predicted paths */
+    _Atomic uint64_t trace_blocks;   /* in them */
+    _Atomic uint64_t trace_insns;    /* in those */
+    _Atomic uint64_t trace_bytes;    /* of their code */
+    _Atomic uint64_t heads;          /* places whose executions were counted */
+    _Atomic uint64_t abandoned;      /* traces that were begun and not made */
 };
 
 #define HP_RING_BITS 8
@@ -177,6 +206,8 @@ struct hp_arena {
     uint32_t follow;           /* forked children are observed too */
     uint32_t mode;             /* enum hp_record_mode; the qemu engine only streams */
     uint64_t cache_size;       /* bytes a native process may use for translated code */
+    uint32_t traces;           /* enum hp_traces */
+    uint32_t traces_after;     /* executions of a head before its trace is made */
     _Atomic uint32_t reader;   /* robust futex: the reader's thread id, marked when it dies */
     _Atomic uint32_t attached; /* an engine has mapped the arena and runs */
     _Atomic uint32_t detached; /* the reader has stopped */
@@ -196,6 +227,8 @@ struct hp_arena {
     _Atomic uint64_t store_used;
 
     struct hp_engine_stats stats;
+    _Atomic uint32_t n_traces_events; /* also those that found no room */
+    struct hp_traces_event traces_events[HP_TRACES_EVENTS];
     struct hp_ring rings[HP_ARENA_RINGS];
     struct hp_address_ring address_rings[HP_ARENA_RINGS];
 };
