@@ -70,6 +70,7 @@ struct hp_session_settings {
                                  latter two are passed on to it */
     bool stop;           /* end the program when its region is over */
     uint64_t cache_size; /* bytes of translated code that a process may keep; 0: 256 M */
+    const char *traces;  /* how the native engine chooses traces: "net:50"; NULL: as is usual */
     const char *sysroot; /* of a foreign program; NULL: found */
     char *const *environment; /* of the program, as environ; NULL: ours. The native engine adds to
                                  it: see src/engine/environment.h */

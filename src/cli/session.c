@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "engine/traces.h"
 
 #include <unistd.h>
 
@@ -71,6 +72,9 @@ const struct hp_option hp_options_engine[] = {
      "do not observe children, nor programs that are executed"},
     {"cache-size", 0, HP_OPT_SIZE, AT(settings.cache_size), "SIZE",
      "translated code that the native engine keeps, a process (default 256M; from 1M to 1G)"},
+    {"traces", 0, HP_OPT_TEXT, AT(settings.traces), "TRACES",
+     "which code the native engine translates as one: {}; net:N, path-profile:N: of what began N "
+     "times (default " HP_TRACES_USUAL ")"},
     {"aslr", 0, HP_OPT_FLAG, AT(settings.randomize), NULL,
      "let the kernel place the program at random; counts may then differ from run to run (native "
      "engine)"},

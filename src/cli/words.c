@@ -81,6 +81,7 @@ const struct hp_words hp_word_lists[] = {
     {"MACHINE", "machines", .family = &hp_machine_family},
     {"ENGINE", .names = hp_plan_engines},
     {"RECORD", .names = hp_plan_records},
+    {"TRACES", .names = hp_traces_names},
     {"METRIC", .put = put_metrics},
     {"UNIT", .names = hp_report_units},
     {"PART", .names = hp_top_views},

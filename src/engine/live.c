@@ -71,6 +71,8 @@ enum hp_err hp_live_new(const struct hp_live_options *options, struct hp_live **
     l->arena->mode = options->mode;
     l->mode = (enum hp_record_mode)options->mode;
     l->arena->cache_size = options->cache_size;
+    l->arena->traces = options->traces.how;
+    l->arena->traces_after = options->traces.after;
     hold_word(l);
     hp_debug(HP_DEBUG_ENGINE, "shared memory of %llu MiB, reserved, for %d rings",
              (unsigned long long)l->shape.size >> 20, HP_ARENA_RINGS);

@@ -7,6 +7,7 @@
 
 #include "engine/arena.h"
 #include "engine/engine.h"
+#include "engine/traces.h"
 #include "hotpath/code.h"
 
 #include <sys/types.h>
@@ -18,6 +19,7 @@ struct hp_live_options {
     bool follow;         /* children are observed too */
     uint32_t mode;       /* enum hp_record_mode */
     uint64_t cache_size; /* bytes a native process may use for translated code */
+    struct hp_traces_choice traces;
 };
 
 /* Creates the arena. */

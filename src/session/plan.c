@@ -74,6 +74,9 @@ enum hp_err hp_plan_settings(const struct hp_session_settings *settings, struct 
         return hp_fail(HP_ERR_INVALID, "--cache-size is from 1M to 1G, not %llu bytes",
                        (unsigned long long)plan->cache_size);
     HP_TRY(read_words(settings, plan));
+    plan->traces = hp_traces_usual(plan->mode);
+    if (settings->traces)
+        HP_TRY(hp_in_setting(hp_traces_parse(settings->traces, &plan->traces), "traces"));
     if ((plan->selection.counts || hp_selection_is_empty(&plan->selection)) &&
         (settings->from || settings->after || settings->length))
         return hp_fail(HP_ERR_INVALID,
@@ -97,6 +100,10 @@ enum hp_err hp_plan_choose(const struct hp_session_settings *settings,
              hp_plan_records[plan->mode].name, (unsigned long long)plan->cache_size >> 20);
     if (plan->engine == HP_PLAN_NATIVE)
         return hp_native_check(program);
+    if (settings->traces)
+        return hp_fail(HP_ERR_UNSUPPORTED,
+                       "--traces needs the native engine, and the qemu engine would run %s",
+                       program->path);
     /* Without addresses a machine models the instruction side and the branches. */
     if (plan->mode == HP_RECORD_MEMORY && !settings->record && !plan->selection.addresses)
         plan->mode = HP_RECORD_STREAM;

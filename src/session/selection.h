@@ -9,6 +9,7 @@
 #include "base/names.h"
 #include "engine/arena.h"
 #include "engine/program.h"
+#include "engine/traces.h"
 #include "hotpath/machine.h"
 #include "hotpath/sample.h"
 #include "hotpath/session.h"
@@ -87,6 +88,7 @@ struct hp_plan {
     enum hp_record_mode mode;
     enum hp_plan_engine engine;
     uint64_t cache_size;
+    struct hp_traces_choice traces;
 };
 
 /* By enum hp_plan_engine and enum hp_record_mode. */

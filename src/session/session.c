@@ -380,8 +380,10 @@ static enum hp_err run_natively(struct hp_session *s, const struct hp_executable
 static enum hp_err observe(struct hp_session *s, const struct hp_executable *program,
                            struct hp_profile **profile, int *status)
 {
-    struct hp_live_options options = {
-        .follow = !s->settings->no_follow, .mode = s->plan.mode, .cache_size = s->plan.cache_size};
+    struct hp_live_options options = {.follow = !s->settings->no_follow,
+                                      .mode = s->plan.mode,
+                                      .cache_size = s->plan.cache_size,
+                                      .traces = s->plan.traces};
     HP_TRY(hp_live_new(&options, &s->live));
     HP_TRY(run_live(s, program, status));
     HP_TRY(finish_trace(s));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The command with the native engine: which engine is chosen, what it says about its work, what
---profile, --record and --cache-size do. Skipped where the engine was not built."""
+--profile, --record, --traces and --cache-size do. Skipped where the engine was not built."""
 import json
 import os
 import sys
@@ -118,6 +118,12 @@ class Native(Case):
         self.assertEqual(stats["detached"], 0)
         self.assertEqual(self.watch("--cache-size", "256M", argv=argv)["run"]["engine_stats"]
                          ["flushes"], 0)
+
+    def test_every_choice_of_traces(self):
+        """The program does the same, and its counts are the same."""
+        whole = self.watch()["summary"]
+        for traces in ("none", "static", "net", "net:1", "path-profile", "path-profile:1"):
+            self.assertEqual(self.watch("--traces", traces)["summary"], whole, traces)
 
     def test_programs_that_are_executed(self):
         argv = [tool("sh"), "-c", "%s 10; exec %s 20" % (self.program[0], self.program[0])]

@@ -129,6 +129,22 @@ class Mistakes(Case):
             self.refused(FAILED, ["run", "--cache-size", size, "--", tool("true")], "--cache-size",
                          "from 1M to 1G")
 
+    def test_traces(self):
+        true = tool("true")
+        for command in (["run"], ["record", "-o", self.path("p")], ["top"],
+                        ["trace", "record", "-o", self.path("t")]):
+            for traces in ("nonsense", "", "net,5"):
+                self.refused(FAILED, [*command, "--traces", traces, "--", true], "--traces",
+                             "there is no choice '%s'" % traces, "none, static, net, path-profile")
+            for number in ("", "0", "-1", "1k", "1000001"):
+                self.refused(FAILED, [*command, "--traces", "net:" + number, "--", true], "--traces",
+                             "'%s' is not a number from 1 to 1,000,000" % number)
+            self.refused(FAILED, [*command, "--traces", "static:5", "--", true], "--traces",
+                         "static takes no number")
+        self.refused(126, ["run", "--engine", "qemu", "--traces", "net:50", "--", true],
+                     "--traces needs the native engine", "qemu", true)
+        self.assertEqual(os.listdir(self.dir), [])
+
     def test_profiles_that_cannot_be_made(self):
         true = tool("true")
         for profile, record in (("exact", "none"), ("exact", "count"), ("paths", "count"),
