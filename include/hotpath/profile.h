@@ -39,7 +39,16 @@ struct hp_engine_work {
     uint64_t memory_bytes; /* engine memory, the most of any process */
     uint64_t processes;
     uint64_t threads;
-    uint64_t detached; /* threads that went on natively */
+    uint64_t detached;          /* threads that went on natively */
+    uint64_t traces;            /* made from predicted paths */
+    uint64_t trace_blocks;      /* in them */
+    uint64_t trace_insns;       /* in those */
+    uint64_t trace_bytes;       /* of their code */
+    uint64_t heads;             /* places whose executions were counted, to begin traces there */
+    uint64_t abandoned;         /* traces that were begun and not made */
+    uint64_t trace_entries;     /* executions of traces; this and the next two: 0 when not known */
+    uint64_t trace_completions; /* of these, up to the end of the trace */
+    uint64_t trace_insns_run;   /* instructions executed in traces */
 };
 
 struct hp_run {
@@ -417,6 +426,17 @@ struct hp_pwindow {
     uint64_t cycles;
 };
 
+/* Something that happened to the traces of a process of the native engine. */
+struct hp_ptraces_event {
+    uint32_t run;     /* as of hot spots */
+    uint32_t process; /* the engine's number for it: 1, 2, ... */
+    uint64_t ns;      /* since the process began */
+    const char *kind; /* "full": flushed, as the cache was full; "phase": flushed, as a new phase
+                         began; "bail-out": none are made from here on */
+    uint64_t traces;  /* made by the process so far */
+    uint64_t bytes;   /* of the traces that were dropped, or kept by a bail-out */
+};
+
 /* Something a reader of the profile must know: a gap, an unobserved program, an uncertain count. */
 struct hp_pnote {
     const char *kind; /* short, fixed: "lost", "exec", "detached", "cut", ... */
@@ -461,6 +481,7 @@ struct hp_profile {
     struct hp_pwait *waits;
     struct hp_psampler *samplers;
     struct hp_pwindow *windows;
+    struct hp_ptraces_event *traces_events;
     struct hp_pnote *notes;
     size_t n_insns, n_insn_tallies, n_insn_cycles, n_attributions, n_waits, n_samplers, n_windows;
     size_t n_modules, n_threads, n_functions, n_blocks, n_edges, n_calls, n_lines;
@@ -468,7 +489,7 @@ struct hp_profile {
     size_t n_contexts, n_context_counts;
     size_t n_paths, n_path_steps, n_path_counts, n_table_paths, n_stats, n_predictions;
     size_t n_loops, n_loop_counts, n_loop_trips, n_loop_blocks, n_model_loops;
-    size_t n_hotspots, n_hotspot_branches, n_hotspot_blocks, n_hotspot_slices;
+    size_t n_hotspots, n_hotspot_branches, n_hotspot_blocks, n_hotspot_slices, n_traces_events;
     struct hp_profile_memory *memory; /* capacities and strings; private */
 };
 
@@ -543,6 +564,8 @@ HP_MUST_CHECK enum hp_err hp_profile_add_sampler(struct hp_profile *profile,
                                                  struct hp_psampler **item);
 HP_MUST_CHECK enum hp_err hp_profile_add_window(struct hp_profile *profile,
                                                 struct hp_pwindow **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_traces_event(struct hp_profile *profile,
+                                                      struct hp_ptraces_event **item);
 
 /* Adds a stat; normalizing joins those with the same part and name. */
 HP_MUST_CHECK enum hp_err hp_profile_add_stat(struct hp_profile *profile, const char *part,

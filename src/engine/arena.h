@@ -97,7 +97,8 @@ struct hp_counter {
     uint64_t left[2];
 };
 
-/* What an engine did, summed over all processes; written with atomic adds. */
+/* What an engine did, summed over all processes; written with atomic adds. Up to where it lets
+ * threads go, the members are those of struct hp_engine_work, in the same order. */
 struct hp_engine_stats {
     _Atomic uint64_t segments;     /* translated */
     _Atomic uint64_t blocks;       /* in them */
@@ -111,15 +112,18 @@ struct hp_engine_stats {
     _Atomic uint64_t memory_bytes; /* engine memory, the largest of any process */
     _Atomic uint64_t processes;
     _Atomic uint64_t threads;
-    _Atomic uint64_t detached;       /* threads that continued natively */
-    _Atomic uint64_t detach_address; /* where the first of them did */
-    _Atomic uint32_t detach_reason;  /* string record: why */
-    _Atomic uint64_t traces;         /* fragments made from predicted paths */
-    _Atomic uint64_t trace_blocks;   /* in them */
-    _Atomic uint64_t trace_insns;    /* in those */
-    _Atomic uint64_t trace_bytes;    /* of their code */
-    _Atomic uint64_t heads;          /* places whose executions were counted */
-    _Atomic uint64_t abandoned;      /* traces that were begun and not made */
+    _Atomic uint64_t detached;          /* threads that continued natively */
+    _Atomic uint64_t traces;            /* fragments made from predicted paths */
+    _Atomic uint64_t trace_blocks;      /* in them */
+    _Atomic uint64_t trace_insns;       /* in those */
+    _Atomic uint64_t trace_bytes;       /* of their code */
+    _Atomic uint64_t heads;             /* places whose executions were counted */
+    _Atomic uint64_t abandoned;         /* traces that were begun and not made */
+    _Atomic uint64_t trace_entries;     /* executions of traces; this and the next two: 0 unknown */
+    _Atomic uint64_t trace_completions; /* of these, up to the end of the trace */
+    _Atomic uint64_t trace_insns_run;   /* instructions executed in traces */
+    _Atomic uint64_t detach_address;    /* where the first thread was let go */
+    _Atomic uint32_t detach_reason;     /* string record: why */
 };
 
 #define HP_RING_BITS 8

@@ -116,6 +116,19 @@ void hp_live_engine_stats(const struct hp_live *live, struct hp_engine_stats *st
     memcpy(stats, &live->arena->stats, sizeof *stats);
 }
 
+void hp_live_traces_events(const struct hp_live *live, struct hp_traces_event *events, size_t *n,
+                           uint64_t *left_out)
+{
+    uint32_t all = atomic_load(&live->arena->n_traces_events);
+    uint32_t kept = all < HP_TRACES_EVENTS ? all : HP_TRACES_EVENTS;
+    *n = 0;
+    *left_out = all - kept;
+    for (uint32_t i = 0; i < kept; i++) {
+        memcpy(&events[*n], &live->arena->traces_events[i], sizeof *events);
+        *n += events[*n].kind <= HP_TRACES_BAILED_OUT;
+    }
+}
+
 /* --- The loop --------------------------------------------------------------------------------- */
 
 static struct hp_arena *signalled_arena; /* for the SIGCHLD handler: one live run at a time */

@@ -41,6 +41,11 @@ const char *hp_live_string(struct hp_live *live, uint32_t id);
 /* What the engine did so far. Written by the watched processes: not to be trusted. */
 void hp_live_engine_stats(const struct hp_live *live, struct hp_engine_stats *stats);
 
+/* What happened to traces: `*n` events, at most HP_TRACES_EVENTS, and how many found no room. Not
+ * to be trusted either, but for their kinds, which are valid. */
+void hp_live_traces_events(const struct hp_live *live, struct hp_traces_event *events, size_t *n,
+                           uint64_t *left_out);
+
 /* What happened outside the stream. */
 struct hp_live_stats {
     bool attached;               /* the engine started */

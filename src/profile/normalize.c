@@ -153,9 +153,11 @@ static enum hp_err append_all(struct hp_profile *p, const struct hp_profile *oth
             HP_TRY(adopt(p, rows.format, row, base));
         }
     }
-    /* A hot spot is of one run. */
+    /* A hot spot is of one run, and what happened to traces, too. */
     for (size_t i = base[HP_ROW_HOTSPOT]; i < p->n_hotspots; i++)
         p->hotspots[i].run = add_runs(p->hotspots[i].run, p->run.runs);
+    for (size_t i = base[HP_ROW_TRACES_EVENT]; i < p->n_traces_events; i++)
+        p->traces_events[i].run = add_runs(p->traces_events[i].run, p->run.runs);
     return normalize(p);
 }
 

@@ -414,6 +414,16 @@ static const struct hp_row_field windows_fields[] = {
     FIELD(window, at, U64, .key = 2, HELP("instructions of the thread before it")),
     SUM(window, instructions, HELP("measured in it")), SUM(window, cycles)};
 
+static const struct hp_row_field traces_events_fields[] = {
+    FIELD(traces_event, run, U32, .key = 1, HELP("0; in merged profiles, of which run")),
+    FIELD(traces_event, process, U32, .key = 2, HELP("the engine's number for it")),
+    FIELD(traces_event, ns, U64, .key = 3, HELP("since the process began")),
+    FIELD(traces_event, kind, STRING, .key = 4,
+          HELP("\"full\" or \"phase\": flushed because of that; \"bail-out\"")),
+    FIELD(traces_event, traces, U64, .key = 5, HELP("made by the process so far")),
+    FIELD(traces_event, bytes, U64, .prefer = 1, HELP("of those dropped, or kept by a bail-out")),
+};
+
 static const struct hp_row_field notes_fields[] = {
     FIELD(note, kind, TEXT, .key = 1), FIELD(note, text, TEXT, .key = 2), SUM(note, count)};
 
@@ -503,6 +513,9 @@ const struct hp_row_format hp_row_formats[HP_ROW_KINDS] = {
     [HP_ROW_WINDOW] = {"cycle_window", "window", "windows",
                        "a window of a run that was not observed completely in cycles",
                        ROWS(windows), LATER, NOT_ZERO},
+    [HP_ROW_TRACES_EVENT] = {"traces_event", "event of traces", "events of traces",
+                             "something that happened to the traces of the native engine",
+                             ROWS(traces_events), ID, LATER},
     [HP_ROW_NOTE] = {NAMES("note"), "something to know about the data", ROWS(notes), ID},
 };
 

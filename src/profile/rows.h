@@ -50,6 +50,7 @@
     KIND(WAIT, wait, hp_pwait)                                                                     \
     KIND(SAMPLER, sampler, hp_psampler)                                                            \
     KIND(WINDOW, window, hp_pwindow)                                                               \
+    KIND(TRACES_EVENT, traces_event, hp_ptraces_event)                                             \
     KIND(NOTE, note, hp_pnote)
 
 #define HP_ROW_KIND(kind, name, type) HP_ROW_##kind,

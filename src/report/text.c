@@ -95,6 +95,43 @@ static void print_scaled(FILE *out, const char *before, uint64_t n, double unit,
     fprintf(out, "%s%s%s", before, HP_FIXED(scaled, scaled < 100 ? 1 : 0), name);
 }
 
+static double per(uint64_t n, uint64_t of)
+{
+    return of ? (double)n / (double)of : 0;
+}
+
+/* What became of the paths that the engine predicted. */
+static void print_traces(const struct hp_text *p, const struct hp_engine_work *work)
+{
+    const struct hp_profile *profile = p->tables->profile;
+    uint64_t instructions = p->tables->summary.instructions;
+    size_t full = 0, phase = 0, bailed = 0;
+    for (size_t i = 0; i < profile->n_traces_events; i++) {
+        const char *kind = hp_text(profile->traces_events[i].kind);
+        full += strcmp(kind, "full") == 0;
+        phase += strcmp(kind, "phase") == 0;
+        bailed += strcmp(kind, "bail-out") == 0;
+    }
+    print_total(p->out, "  ", work->traces, "trace", "s");
+    fprintf(p->out, " of %s blocks and %s instructions",
+            HP_FIXED(per(work->trace_blocks, work->traces), 1),
+            HP_FIXED(per(work->trace_insns, work->traces), 1));
+    print_scaled(p->out, ", ", work->trace_bytes, 1 << 20, " MiB");
+    print_total(p->out, ", ", work->heads, "head", "s");
+    print_total(p->out, ", ", work->abandoned, "abandoned", "");
+    print_total(p->out, ", ", full + phase, "flush", "es");
+    if (full + phase)
+        fprintf(p->out, " (%zu full, %zu phase)", full, phase);
+    print_total(p->out, ", ", bailed, "bail-out", "s");
+    if (work->trace_insns_run && instructions)
+        fprintf(p->out, ", %s%% of all instructions in traces",
+                HP_FIXED(100 * per(work->trace_insns_run, instructions), 1));
+    if (work->trace_entries)
+        fprintf(p->out, ", %s%% completed",
+                HP_FIXED(100 * per(work->trace_completions, work->trace_entries), 1));
+    putc('\n', p->out);
+}
+
 /* What the engine did to run the program: its overhead, apart from what it recorded. */
 static enum hp_err print_work(const struct hp_text *p)
 {
@@ -112,6 +149,8 @@ static enum hp_err print_work(const struct hp_text *p)
     print_scaled(p->out, ", translated in ", work->translate_ns, 1e6, " ms");
     print_scaled(p->out, ", code cache ", work->cache_bytes, 1 << 20, " MiB");
     print_scaled(p->out, ", memory ", work->memory_bytes, 1 << 20, " MiB\n");
+    if (work->traces || p->tables->profile->n_traces_events)
+        print_traces(p, work);
     return engine.failed ? hp_fail_nomem() : HP_OK;
 }
 

@@ -23,7 +23,9 @@ int main(int argc, char **argv)
 """
 
 STATS = ["segments", "blocks", "instructions", "links", "lookups", "invalidated", "flushes",
-         "translate_ns", "cache_bytes", "memory_bytes", "processes", "threads", "detached"]
+         "translate_ns", "cache_bytes", "memory_bytes", "processes", "threads", "detached",
+         "traces", "trace_blocks", "trace_insns", "trace_bytes", "heads", "abandoned",
+         "trace_entries", "trace_completions", "trace_insns_run"]
 
 
 class Native(Case):

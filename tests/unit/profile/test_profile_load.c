@@ -314,7 +314,7 @@ static void wrong_schemas_are_refused(void **state)
                             !q->n_model_loops || !q->n_hotspot_branches || !q->n_hotspot_blocks ||
                             !q->n_hotspot_slices || !q->n_insn_tallies || !q->n_insn_cycles ||
                             !q->n_attributions || !q->n_waits || !q->n_samplers || !q->n_windows ||
-                            !q->n_context_counts || !q->n_table_paths);
+                            !q->n_context_counts || !q->n_table_paths || !q->n_traces_events);
                 hp_profile_free(q);
             }
         }
@@ -407,6 +407,29 @@ static void files_without_instructions_are_sound(void **state)
     hp_profile_free(q);
 }
 
+/* Nor for traces; and the engine counted less. */
+static void files_without_traces_are_sound(void **state)
+{
+    (void)state;
+    struct hp_profile *p = normal_profile(5, 60), *q;
+    struct hp_engine_work before = p->run.work;
+    save_unchecked(p);
+    assert_true(edit("DROP TABLE traces_event"));
+    assert_true(edit("DELETE FROM engine_stat WHERE name LIKE '%trace%' OR name IN ('heads', "
+                     "'abandoned')") &&
+                changes == 9);
+    if (hp_profile_load(file, &q) != HP_OK)
+        fail_msg("%s", hp_error_text());
+    assert_int_equal(q->run.work.detached, before.detached);
+    assert_int_equal(q->run.work.traces, 0);
+    assert_int_equal(q->run.work.trace_insns_run, 0);
+    p->n_traces_events = 0;
+    p->run.work = q->run.work;
+    assert_true(same_profiles(p, q));
+    hp_profile_free(p);
+    hp_profile_free(q);
+}
+
 static void unknown_engine_counts_are_passed_over(void **state)
 {
     (void)state;
@@ -469,6 +492,7 @@ int main(void)
         cmocka_unit_test(files_without_paths_are_sound),
         cmocka_unit_test(files_without_loops_are_sound),
         cmocka_unit_test(files_without_instructions_are_sound),
+        cmocka_unit_test(files_without_traces_are_sound),
         cmocka_unit_test(unknown_engine_counts_are_passed_over),
         cmocka_unit_test(additions_are_ignored),
         cmocka_unit_test(edited_order_is_restored),

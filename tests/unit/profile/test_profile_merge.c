@@ -34,6 +34,8 @@ static void rotate_threads(struct hp_profile *p, uint32_t by)
         p->loop_counts[i].thread = order[p->loop_counts[i].thread];
     for (size_t i = 0; i < p->n_hotspots; i++)
         p->hotspots[i].run = 1 - p->hotspots[i].run;
+    for (size_t i = 0; i < p->n_traces_events; i++)
+        p->traces_events[i].run = 1 - p->traces_events[i].run;
     for (size_t i = 0; i < p->n_windows; i++)
         p->windows[i].thread = order[p->windows[i].thread];
     free(order);
@@ -64,6 +66,7 @@ static void merging_commutes_and_counts_add_up(void **state)
         assert_true(same_insns(a, b2));
         assert_true(same_samplers(a, b2));
         assert_true(same_windows(a, b2));
+        assert_true(same_traces_events(a, b2));
         hp_profile_free(a);
         hp_profile_free(b);
         hp_profile_free(a2);
@@ -82,10 +85,23 @@ static void merging_joins_the_runs(void **state)
     a->run.lost = 4;
     b->run.lost = 5;
     b->run.runs = 7;
-    a->run.work = (struct hp_engine_work){.blocks = 10, .cache_bytes = 100, .memory_bytes = 7};
-    b->run.work = (struct hp_engine_work){
-        .blocks = 3, .cache_bytes = 60, .memory_bytes = 8, .detached = UINT64_MAX};
+    a->run.work = (struct hp_engine_work){
+        .blocks = 10, .cache_bytes = 100, .memory_bytes = 7, .traces = 2, .trace_insns_run = 1};
+    b->run.work = (struct hp_engine_work){.blocks = 3,
+                                          .cache_bytes = 60,
+                                          .memory_bytes = 8,
+                                          .detached = UINT64_MAX,
+                                          .traces = 5,
+                                          .trace_insns_run = 4};
+    a->n_traces_events = b->n_traces_events = 1;
+    a->traces_events[0].run = b->traces_events[0].run = 0;
+    b->traces_events[0].ns = 77;
     assert_int_equal(hp_profile_merge(a, b), HP_OK);
+    assert_int_equal(a->run.work.traces, 7);
+    assert_int_equal(a->run.work.trace_insns_run, 5);
+    assert_int_equal(a->n_traces_events, 2);
+    assert_int_equal(a->traces_events[1].run, 1);
+    assert_int_equal(a->traces_events[1].ns, 77);
     assert_int_equal(a->run.exit_status, 9);
     assert_true(a->run.seconds == 3.75);
     assert_int_equal(a->run.lost, 9);

@@ -194,6 +194,7 @@ static void everything_is_there_under_its_name(void **state)
     expect_at(report, "run/engine_stats/translate_ns", "34");
     expect_at(report, "run/engine_stats/detached", "56");
     expect_at(report, "run/engine_stats/links", "0");
+    expect_at(report, "run/engine_stats/traces", "0");
     expect_at(report, "hotpath", "\"" HP_VERSION "\"");
     expect_at(report, "run/command", "[\"./demo\",\"two words\",\"it's\"]");
     expect_at(report, "run/seconds", "1.840000");

@@ -407,11 +407,12 @@ static void view_names_round_trip(void **state)
     assert_int_equal(hp_view_from_name("default", &found), HP_OK);
     assert_null(found);
     assert_int_equal(hp_view_from_name("nonsense", &found), HP_ERR_INVALID);
-    assert_string_equal(hp_error_text(),
-                        "no view \"nonsense\": there are summary, functions, blocks, edges, "
-                        "calls, contexts, lines, threads, modules, loops, paths, predictions, "
-                        "hotspots, loop-models, partition, machine, instructions, cpi, sampling "
-                        "and all");
+    assert_string_equal(
+        hp_error_text(),
+        "no view \"nonsense\": there are summary, functions, blocks, edges, "
+        "calls, contexts, lines, threads, modules, loops, paths, predictions, "
+        "hotspots, loop-models, partition, machine, traces, instructions, cpi, sampling "
+        "and all");
 }
 
 static bool has_field(const struct hp_bound_fields *bound, const char *name)

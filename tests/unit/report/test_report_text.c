@@ -388,6 +388,48 @@ static void the_engine_says_what_it_did(void **state)
         "12.3 ms, code cache 3.2 MiB, memory 123 MiB\n");
 }
 
+#define ENGINE                                                                                     \
+    "hotpath: (unknown command)    native engine, none, 0.00 s, exit status 0\n"                   \
+    "  200 instructions   1 branch   0 blocks   1 thread\n"                                        \
+    "  engine native: 9 blocks in 0 segments, 0 links, 0 flushes, translated in 0.0 ms, code "     \
+    "cache 0.0 MiB, memory 0.0 MiB\n"
+
+/* What is not known is not shown; without traces nothing is. */
+static void the_engine_says_what_became_of_traces(void **state)
+{
+    (void)state;
+    struct hp_pthread thread = {1, 1, 200, 2, 1};
+    struct hp_profile profile = {
+        .threads = &thread,
+        .n_threads = 1,
+        .run = {.engine = "native",
+                .runs = 1,
+                .work = {.blocks = 9, .traces = 1, .trace_blocks = 4, .trace_insns = 10}}};
+    expect_text(&profile, (struct hp_report_options){.view = &hp_view_summary},
+                ENGINE "  1 trace of 4.0 blocks and 10.0 instructions, 0.0 MiB, 0 heads, 0 "
+                       "abandoned, 0 flushes, 0 bail-outs\n");
+    expect_text(&profile, (struct hp_report_options){.view = &hp_view_traces},
+                "  (no trace was flushed, and the engine did not bail out)\n");
+    fixture_add_traces(&profile);
+    profile.run.work.traces = 4;
+    profile.run.work.trace_bytes = 1 << 20;
+    profile.run.work.heads = 1;
+    profile.run.work.abandoned = 1234;
+    profile.run.work.trace_entries = 50;
+    profile.run.work.trace_completions = 40;
+    profile.run.work.trace_insns_run = 195;
+    expect_text(&profile, (struct hp_report_options){.view = &hp_view_summary},
+                ENGINE "  4 traces of 1.0 blocks and 2.5 instructions, 1.0 MiB, 1 head, 1,234 "
+                       "abandoned, 3 flushes (2 full, 1 phase), 1 bail-out, 97.5% of all "
+                       "instructions in traces, 80.0% completed\n");
+    expect_text(&profile, (struct hp_report_options){.view = &hp_view_traces},
+                "  process  second  what      traces  bytes\n"
+                "        1   0.005  full           3  4,096\n"
+                "        1   2.500  phase         12  100 k\n"
+                "        1   2.500  full          12  100 k\n"
+                "        2   0.000  bail-out       0      0\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -411,6 +453,7 @@ int main(void)
         cmocka_unit_test(losses_are_noted_even_without_a_note),
         cmocka_unit_test(one_of_a_kind_is_singular),
         cmocka_unit_test(the_engine_says_what_it_did),
+        cmocka_unit_test(the_engine_says_what_became_of_traces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
