@@ -33,6 +33,11 @@ static unsigned less; /* log2 of how much smaller the tables are than their maxi
 static uint32_t *by_start;
 static uint32_t by_start_mask;
 
+/* Exits that lead to no segment yet, by target: chains, by hp_exit.next. As many as by_start has.
+ */
+static uint32_t *by_target;
+static uint32_t n_joined; /* exits up to this one are linked, or in a chain */
+
 /* Pieces by source page: chains, by hp_piece.next and next_too. */
 static uint32_t *by_page;
 
@@ -159,18 +164,50 @@ static void insert(uint32_t segment)
     *bucket = segment;
 }
 
-static void new_buckets(uint32_t n)
+/* A link that records takes memory, so it is made only when its exit is taken. */
+static bool links_are_free(void)
 {
-    uint32_t *buckets = hp_pages(n * sizeof *buckets);
+    return hp_engine.mode == HP_RECORD_NONE;
+}
+
+/* The exit waits until its target is translated. */
+static void await(uint32_t number)
+{
+    struct hp_exit *exit = &hp_exits[number];
+    uint32_t *bucket = &by_target[hash_start(exit->target)];
+    exit->waits = true;
+    exit->next = *bucket;
+    *bucket = number;
+}
+
+static void stop_waiting(uint32_t number)
+{
+    struct hp_exit *exit = &hp_exits[number];
+    uint32_t *link = &by_target[hash_start(exit->target)];
+    while (*link != number)
+        link = &hp_exits[*link].next;
+    *link = exit->next;
+    exit->waits = false;
+}
+
+/* More of both kinds; false: no memory, the chains get longer. */
+static bool new_buckets(uint32_t n)
+{
+    uint32_t *buckets = hp_pages(2ull * n * sizeof *buckets);
     if (!buckets)
-        return; /* chains get longer */
+        return false;
     if (by_start)
-        hp_pages_give_back(by_start, (by_start_mask + 1ull) * 4);
+        hp_pages_give_back(by_start, 2 * (by_start_mask + 1ull) * sizeof *by_start);
     by_start = buckets;
+    by_target = buckets + n;
     by_start_mask = n - 1;
     for (uint32_t i = 1; i <= n_segs; i++)
         if (hp_segs[i].code && hp_segs[i].code_size && !hp_segs[i].gone)
             insert(i);
+    for (uint32_t i = 1; i <= n_joined; i++)
+        if (hp_exits[i].waits)
+            await(i);
+    return true;
 }
 
 static struct hp_area *area_of(uint64_t address)
@@ -268,6 +305,36 @@ static bool is_in(const struct hp_cached_piece *piece, uint64_t low, uint64_t hi
 
 /* --- Joining ---------------------------------------------------------------------------------- */
 
+/* Links the exits that wait for the segment; drops those of removed segments. */
+static void join_incoming(uint32_t segment)
+{
+    uint64_t start = hp_segs[segment].start;
+    uint32_t next, i = by_target[hash_start(start)];
+    for (; i; i = next) {
+        struct hp_exit *exit = &hp_exits[i];
+        next = exit->next;
+        if (hp_segs[exit->segment].gone)
+            stop_waiting(i);
+        else if (exit->target == start)
+            hp_cache_link(i, segment);
+    }
+}
+
+/* Links the segment's exits whose targets are translated; the others wait. */
+static void join_exits(uint32_t segment)
+{
+    while (n_joined < n_exits) {
+        const struct hp_exit *exit = &hp_exits[++n_joined];
+        if (exit->segment != segment || !exit->patch)
+            continue; /* of a translation that failed; through a gate */
+        uint32_t to = hp_cache_find(exit->target);
+        if (to)
+            hp_cache_link(n_joined, to);
+        else
+            await(n_joined);
+    }
+}
+
 void hp_cache_publish(uint32_t segment, struct hp_area *area)
 {
     struct hp_seg *seg = &hp_segs[segment];
@@ -276,10 +343,12 @@ void hp_cache_publish(uint32_t segment, struct hp_area *area)
     area->segments[area->n_segments] = segment;
     __atomic_store_n(&area->n_segments, area->n_segments + 1, __ATOMIC_RELEASE);
     note_pages(seg);
-    if (n_segs > by_start_mask)
-        new_buckets((by_start_mask + 1) * 4);
-    else
+    if (n_segs <= by_start_mask || !new_buckets((by_start_mask + 1) * 4))
         insert(segment);
+    if (links_are_free()) {
+        join_incoming(segment);
+        join_exits(segment);
+    }
 }
 
 void hp_cache_patch(uint8_t *at, const uint8_t *to)
@@ -347,6 +416,8 @@ void hp_cache_link(uint32_t number, uint32_t segment)
         e = (struct hp_emit){out + size, (uint64_t)(uintptr_t)place + size};
         hp_emit_jump(&e, to);
     }
+    if (exit->waits)
+        stop_waiting(number);
     exit->to = segment;
     exit->next = seg->incoming;
     seg->incoming = number;
@@ -377,6 +448,8 @@ static void remove_segment(uint32_t segment)
         next = hp_exits[i].next;
         hp_exits[i].to = hp_exits[i].next = 0;
         hp_cache_patch(hp_exits[i].patch, hp_exits[i].stub);
+        if (links_are_free())
+            await(i);
     }
     seg->incoming = 0;
 }
@@ -429,7 +502,7 @@ uint64_t hp_cache_used(void)
 uint64_t hp_cache_tables_used(void)
 {
     return n_segs * sizeof *hp_segs + n_exits * sizeof *hp_exits + n_pieces * sizeof *hp_pieces +
-           (by_start_mask + 1) * sizeof *by_start + hp_landings_size();
+           2 * (by_start_mask + 1ull) * sizeof *by_start + hp_landings_size();
 }
 
 /* Unmaps the areas beyond the configured size. */
@@ -450,9 +523,9 @@ void hp_cache_flush(void)
     drop_extra_areas();
     hp_cache_flushes++;
     hp_landings_flush();
-    memset(by_start, 0, (by_start_mask + 1) * sizeof *by_start);
+    memset(by_start, 0, 2 * (by_start_mask + 1ull) * sizeof *by_start);
     memset(by_page, 0, PAGES * sizeof *by_page);
-    n_segs = n_exits = n_pieces = 0;
+    n_segs = n_exits = n_pieces = n_joined = 0;
     for (unsigned i = 0; i < hp_n_areas; i++)
         put_gates(&hp_areas[i]);
     atomic_fetch_add(&hp_engine.arena->stats.flushes, 1);

@@ -55,8 +55,9 @@ struct hp_exit {
     uint32_t segment; /* its segment */
     uint32_t id;      /* of the run up to it */
     uint32_t to;      /* the segment it leads to, 0: none */
-    uint32_t next;    /* next exit that leads to the same segment */
+    uint32_t next;    /* next exit that leads to the same segment, or waits in the same chain */
     uint8_t taken;
+    bool waits; /* for its target to be translated */
 };
 
 struct hp_area {
@@ -102,7 +103,7 @@ uint32_t hp_cache_new_segment(void); /* 0: no room; also below */
 uint32_t hp_cache_new_exit(void);
 uint32_t hp_cache_new_piece(void);
 
-/* The segment is finished: makes it findable. */
+/* The segment is finished: makes it findable, and links what leads to it and where it leads. */
 void hp_cache_publish(uint32_t segment, struct hp_area *area);
 
 /* Links an exit to the segment it leads to. */
