@@ -83,7 +83,7 @@ static struct hp_area *new_area(uint64_t pc)
     if (size < 1 << 18 || !hp_area_map(area, pc, size))
         return NULL;
     area->segments =
-        hp_pages(size / 16); /* a segment takes 64 bytes or more, see hp_cache_publish */
+        hp_pages(size / 4); /* a segment takes 16 bytes or more, see hp_cache_publish */
     if (!area->segments) {
         hp_area_unmap(area);
         return NULL;
@@ -338,7 +338,7 @@ static void join_exits(uint32_t segment)
 void hp_cache_publish(uint32_t segment, struct hp_area *area)
 {
     struct hp_seg *seg = &hp_segs[segment];
-    uint8_t *end = seg->code + (seg->code_size < 64 ? 64 : seg->code_size);
+    uint8_t *end = seg->code + seg->code_size;
     area->code = (uint8_t *)(((uintptr_t)end + 15) & ~(uintptr_t)15);
     area->segments[area->n_segments] = segment;
     __atomic_store_n(&area->n_segments, area->n_segments + 1, __ATOMIC_RELEASE);
@@ -514,7 +514,7 @@ static void drop_extra_areas(void)
         uint64_t size = (uint64_t)(area->high - area->low);
         areas_size -= size;
         hp_area_unmap(area);
-        hp_pages_give_back(area->segments, size / 16);
+        hp_pages_give_back(area->segments, size / 4);
     }
 }
 
