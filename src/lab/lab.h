@@ -113,6 +113,12 @@ enum hp_err hp_lab_observe(struct hp_lab *lab, const struct hp_lab_command *comm
 enum hp_err hp_lab_observe_machine(struct hp_lab *lab, const struct hp_lab_command *command,
                                    unsigned nth, const struct hp_lab_probe *probe);
 
+/* Runs the current program to its end in the native engine with these traces (--traces), and
+ * records nothing, or counts. The probe attaches nothing. */
+enum hp_err hp_lab_observe_traces(struct hp_lab *lab, const struct hp_lab_command *command,
+                                  const char *traces, bool counted,
+                                  const struct hp_lab_probe *probe);
+
 /* Windows to simulate in cycles, spread over an n-th of machine_instructions: an n-th of
  * cycle_instructions in total. */
 struct hp_windows hp_lab_windows(const struct hp_lab *lab, unsigned nth);

@@ -90,7 +90,7 @@ static enum hp_err observe(struct observation *o, struct hp_session_settings *se
     settings->no_follow = settings->stop = true;
     settings->lines = HP_LINES_NONE;
     settings->context = o;
-    settings->attach = attach;
+    settings->attach = o->probe->attach ? attach : NULL;
     settings->tick = tick;
     settings->collect = collect;
     return hp_session_run(settings, o->command->argv, NULL, &status);
@@ -110,6 +110,16 @@ enum hp_err hp_lab_observe_machine(struct hp_lab *lab, const struct hp_lab_comma
     struct observation o = {lab, command, probe, {0}};
     return observe(&o, &(struct hp_session_settings){.addresses = true,
                                                      .length = instructions ? instructions : 1});
+}
+
+enum hp_err hp_lab_observe_traces(struct hp_lab *lab, const struct hp_lab_command *command,
+                                  const char *traces, bool counted,
+                                  const struct hp_lab_probe *probe)
+{
+    struct observation o = {lab, command, probe, {0}};
+    return observe(&o, &(struct hp_session_settings){.profile = counted ? "counts" : "none",
+                                                     .record = counted ? "count" : "none",
+                                                     .traces = traces});
 }
 
 struct hp_windows hp_lab_windows(const struct hp_lab *lab, unsigned nth)

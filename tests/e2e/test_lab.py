@@ -112,6 +112,48 @@ class Lab(Case):
                 program["seconds"] = 0
             self.assertEqual(again, first, name)
 
+    # --- Traces ---
+
+    def test_dynamo(self):
+        """Times differ from run to run: what must hold of them, and of the rest, in any case."""
+        predicting = ["%s:%d" % (scheme, delay) for scheme in ("net", "path-profile") for delay in (10, 50, 100)]
+        choices = ["none", "static"] + predicting
+        self.assertIn("  dynamo ", self.lab("list").decode())
+        result, text = self.run_short("dynamo", os.path.join(self.dir, "dynamo.json"))
+        self.assertTrue(text.startswith("dynamo: "))
+        self.assertIn("\nThe paper\n", text)
+        for key, sheet in result["sheets"].items():
+            self.assertEqual(list(sheet["rows"]), PROGRAMS, key)
+            for row in sheet["rows"].values():
+                known = choices + ["native"] if key == "time" else choices if key in ("cache_kib", "translator") \
+                    else choices[1:] if key == "against_none" else predicting
+                self.assertEqual(list(row), known, key)
+        sheets = {key: sheet["rows"] for key, sheet in result["sheets"].items()}
+        for name, program in zip(PROGRAMS, result["programs"]):
+            self.assertIsNone(program["problem"])
+            self.assertGreater(program["instructions"], 500000)
+            times = sheets["time"][name]
+            self.assertGreater(min(times.values()), 0)
+            for choice, value in sheets["against_none"][name].items():
+                self.assertAlmostEqual(value, times[choice] / times["none"], delta=0.01 * value)
+            self.assertGreater(min(sheets["cache_kib"][name].values()), 4)
+            for choice in predicting:
+                traces, blocks = sheets["traces"][name][choice], sheets["blocks"][name][choice]
+                self.assertEqual(blocks is None, traces == 0)
+                if traces:
+                    self.assertGreaterEqual(sheets["instructions"][name][choice], blocks)
+                    self.assertGreaterEqual(blocks, 1)
+                for key in ("share", "completed"):
+                    if sheets[key][name][choice] is not None:
+                        self.assert_percent(sheets[key][name][choice], key, choice)
+
+    def test_dynamo_is_for_this_machine(self):
+        for directory in ("bin", "usr/bin"):
+            os.makedirs(self.path("inputs/arm/" + directory), exist_ok=True)
+            self.write("inputs/arm/%s/gzip" % directory, b"", 0o755)
+        self.refused(FAILED, ["lab", "dynamo", "--short", "--arch", "arm", "--programs", "gzip", "--inputs",
+                              self.path("inputs")], "gzip", "programs of this machine only")
+
     # --- Paths ---
 
     def test_overlaps(self):
