@@ -35,6 +35,7 @@ AGAIN(struct hp_ppcr, hp_ppcr_parse, hp_ppcr_format)
 AGAIN(struct hp_scheme_config, hp_scheme_parse, hp_scheme_format)
 AGAIN(struct hp_loop_config, hp_loop_config_parse, hp_loop_config_format)
 AGAIN(struct hp_hotspot_config, hp_hotspot_config_parse, hp_hotspot_config_format)
+AGAIN(struct hp_traces_choice, hp_traces_parse, hp_traces_format)
 
 static void parse_settings(struct fuzz_in *in)
 {
@@ -92,6 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 6: ignore(hp_windows_parse(text, &windows)); break;
     case 7: ignore(hp_metric_parse(text, &metric)); break;
     default:
+        again_hp_traces_parse(text);
         hp_parse_count(text, &number);
         hp_parse_size(text, &number);
         hp_parse_percent(text, &percent);
