@@ -116,17 +116,21 @@ void hp_live_engine_stats(const struct hp_live *live, struct hp_engine_stats *st
     memcpy(stats, &live->arena->stats, sizeof *stats);
 }
 
-void hp_live_traces_events(const struct hp_live *live, struct hp_traces_event *events, size_t *n,
-                           uint64_t *left_out)
+static uint64_t amount(uint64_t n)
 {
-    uint32_t all = atomic_load(&live->arena->n_traces_events);
-    uint32_t kept = all < HP_TRACES_EVENTS ? all : HP_TRACES_EVENTS;
-    *n = 0;
-    *left_out = all - kept;
-    for (uint32_t i = 0; i < kept; i++) {
-        memcpy(&events[*n], &live->arena->traces_events[i], sizeof *events);
-        *n += events[*n].kind <= HP_TRACES_BAILED_OUT;
-    }
+    return n > INT64_MAX ? INT64_MAX : n;
+}
+
+bool hp_live_traces_event(const struct hp_live *live, uint32_t i, struct hp_traces_event *event)
+{
+    if (i >= HP_TRACES_EVENTS || i >= atomic_load(&live->arena->n_traces_events))
+        return false;
+    memcpy(event, &live->arena->traces_events[i], sizeof *event);
+    event->kind = event->kind <= HP_TRACES_BAILED_OUT ? event->kind : HP_TRACES_FLUSHED_FULL;
+    event->ns = amount(event->ns);
+    event->traces = amount(event->traces);
+    event->bytes = amount(event->bytes);
+    return true;
 }
 
 /* --- The loop --------------------------------------------------------------------------------- */
@@ -223,6 +227,8 @@ enum hp_err hp_live_run(struct hp_live *live, pid_t pid, struct hp_consumer *con
     stats->attached = atomic_load(&live->arena->attached);
     stats->unobserved_threads = atomic_load(&live->arena->unobserved_threads);
     stats->natively = atomic_load(&live->arena->natively);
+    uint32_t events = atomic_load(&live->arena->n_traces_events);
+    stats->traces_events_lost = events > HP_TRACES_EVENTS ? events - HP_TRACES_EVENTS : 0;
     memcpy(stats->why, live->arena->natively_why, sizeof stats->why - 1);
     return live->failure;
 }

@@ -41,15 +41,15 @@ const char *hp_live_string(struct hp_live *live, uint32_t id);
 /* What the engine did so far. Written by the watched processes: not to be trusted. */
 void hp_live_engine_stats(const struct hp_live *live, struct hp_engine_stats *stats);
 
-/* What happened to traces: `*n` events, at most HP_TRACES_EVENTS, and how many found no room. Not
- * to be trusted either, but for their kinds, which are valid. */
-void hp_live_traces_events(const struct hp_live *live, struct hp_traces_event *events, size_t *n,
-                           uint64_t *left_out);
+/* What happened to traces, from 0; false: no more. Its kind is valid, its amounts are below 2^63,
+ * but none of it is to be trusted either. */
+bool hp_live_traces_event(const struct hp_live *live, uint32_t i, struct hp_traces_event *event);
 
 /* What happened outside the stream. */
 struct hp_live_stats {
     bool attached;               /* the engine started */
     uint32_t unobserved_threads; /* no ring was free */
+    uint32_t traces_events_lost; /* there was no room */
     uint32_t natively;           /* programs that had to run natively from the start */
     char why[HP_ARENA_WHY];      /* reason for the last of them */
     int status;                  /* of the program, as waitpid gives it */

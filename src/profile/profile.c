@@ -163,20 +163,15 @@ enum hp_err hp_profile_set_command(struct hp_profile *profile, char *const *argv
 #member, offsetof(struct hp_engine_work, member), is_maximum                               \
     }
 
+/* clang-format off */
 const struct hp_engine_work_field hp_engine_work_fields[] = {
-    SUM(segments),          SUM(blocks),
-    SUM(instructions),      SUM(links),
-    SUM(lookups),           SUM(invalidated),
-    SUM(flushes),           SUM(translate_ns),
-    MAXIMUM(cache_bytes),   MAXIMUM(memory_bytes),
-    SUM(processes),         SUM(threads),
-    SUM(detached),          SUM(traces),
-    SUM(trace_blocks),      SUM(trace_insns),
-    SUM(trace_bytes),       SUM(heads),
-    SUM(abandoned),         SUM(trace_entries),
-    SUM(trace_completions), SUM(trace_insns_run),
-    {NULL, 0, 0},
+    SUM(segments), SUM(blocks), SUM(instructions), SUM(links), SUM(lookups), SUM(invalidated),
+    SUM(flushes), SUM(translate_ns), MAXIMUM(cache_bytes), MAXIMUM(memory_bytes), SUM(processes),
+    SUM(threads), SUM(detached), SUM(traces), SUM(trace_blocks), SUM(trace_insns),
+    SUM(trace_bytes), SUM(heads), SUM(abandoned), SUM(trace_entries), SUM(trace_completions),
+    SUM(trace_insns_run), {NULL, 0, 0},
 };
+/* clang-format on */
 
 uint64_t *hp_engine_work_value(struct hp_engine_work *work,
                                const struct hp_engine_work_field *field)

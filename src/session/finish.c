@@ -156,46 +156,31 @@ static enum hp_err note_execs(struct hp_session *s, struct hp_profile *profile)
 /* --- The engine ------------------------------------------------------------------------------- */
 
 /* The watched processes can write anything there; profiles hold numbers up to 2^63-1. */
-static uint64_t amount(uint64_t n)
-{
-    return n > INT64_MAX ? INT64_MAX : n;
-}
-
 static void take_work(struct hp_engine_work *work, const struct hp_engine_stats *stats)
 {
     _Static_assert(offsetof(struct hp_engine_stats, trace_insns_run) ==
                        offsetof(struct hp_engine_work, trace_insns_run),
                    "both have the same members, in the same order");
     for (const struct hp_engine_work_field *f = hp_engine_work_fields; f->name; f++) {
-        const char *value = (const char *)stats + f->offset;
-        *(uint64_t *)((char *)work + f->offset) = amount(*(const _Atomic uint64_t *)value);
+        uint64_t n = *(const _Atomic uint64_t *)((const char *)stats + f->offset);
+        *(uint64_t *)((char *)work + f->offset) = n > INT64_MAX ? INT64_MAX : n;
     }
 }
 
 static enum hp_err take_traces_events(struct hp_session *s, struct hp_profile *profile)
 {
-    struct hp_traces_event events[HP_TRACES_EVENTS];
-    size_t n;
-    uint64_t left_out;
-    hp_live_traces_events(s->live, events, &n, &left_out);
-    for (size_t i = 0; i < n; i++) {
-        struct hp_ptraces_event *event;
-        const char *kind = hp_profile_string(profile, hp_traces_events[events[i].kind].name);
-        if (!kind)
-            return HP_ERR_NOMEM;
-        HP_TRY(hp_profile_add_traces_event(profile, &event));
-        *event = (struct hp_ptraces_event){.process = events[i].process,
-                                           .ns = amount(events[i].ns),
-                                           .kind = kind,
-                                           .traces = amount(events[i].traces),
-                                           .bytes = amount(events[i].bytes)};
+    struct hp_traces_event event;
+    for (uint32_t i = 0; hp_live_traces_event(s->live, i, &event); i++) {
+        struct hp_ptraces_event *row;
+        const char *kind = hp_profile_string(profile, hp_traces_events[event.kind].name);
+        HP_TRY(kind ? hp_profile_add_traces_event(profile, &row) : HP_ERR_NOMEM);
+        *row = (struct hp_ptraces_event){.process = event.process,
+                                         .ns = event.ns,
+                                         .kind = kind,
+                                         .traces = event.traces,
+                                         .bytes = event.bytes};
     }
-    return !left_out
-               ? HP_OK
-               : hp_profile_note(profile, left_out, "traces",
-                                 "flushes and bail-outs of traces are missing from their time "
-                                 "line, which holds %d",
-                                 HP_TRACES_EVENTS);
+    return HP_OK;
 }
 
 /* "libc.so.6+0x1234", or the bare address where no module that was seen is there. */
@@ -243,6 +228,8 @@ static enum hp_err note_live(struct hp_session *s, struct hp_profile *profile)
         {!fixed, "randomized",
          "addresses were randomized, which this system does not let hotpath turn off: counts may "
          "differ a little from run to run"},
+        {stats->traces_events_lost, "traces",
+         "flushes and bail-outs of traces found no room in their time line"},
         {0},
     };
     HP_TRY(note_engine(s, profile));

@@ -148,9 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hp_profiler *checker;
     struct hp_live_stats stats;
     struct hp_engine_stats work;
-    struct hp_traces_event events[HP_TRACES_EVENTS];
-    size_t n_events;
-    uint64_t left_out;
+    struct hp_traces_event event;
     limit_size();
     FUZZ_ASSERT(hp_live_new(&options, &live) == HP_OK);
     FUZZ_ASSERT(hp_code_new(HP_ARCH_X86_64, &code) == HP_OK);
@@ -173,9 +171,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                               .next = hp_pipeline_consumer(pipeline)};
     hp_live_run(live, ended_process(), &looking.consumer, &stats);
     hp_live_engine_stats(live, &work);
-    hp_live_traces_events(live, events, &n_events, &left_out);
-    for (size_t i = 0; i < n_events; i++)
-        FUZZ_ASSERT(events[i].kind <= HP_TRACES_BAILED_OUT);
+    for (uint32_t i = 0; hp_live_traces_event(live, i, &event); i++)
+        FUZZ_ASSERT(i < HP_TRACES_EVENTS && event.kind <= HP_TRACES_BAILED_OUT &&
+                    event.ns <= INT64_MAX);
     for (uint32_t id = 0; id < 4; id++)
         hp_live_string(live, id);
     if (hp_check_stats(checker)->violations)
