@@ -99,24 +99,27 @@ class Report:
     def __init__(self, quick):
         self.result = {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "quick": quick, "targets": []}
 
-    def target(self, what, value, limit, unit, at_most=True):
-        """One figure and its target; `value` is None if it could not be measured."""
+    def target(self, what, value, limit, unit, at_most=True, aim=None):
+        """One figure, its target and, where there is one, what is aimed at beyond it; `value` is None if it could not
+        be measured."""
         met = value is not None and (value <= limit if at_most else value >= limit)
         self.result["targets"].append({"what": what, "value": value, "limit": limit, "unit": unit, "met": met,
-                                       "at_most": at_most})
+                                       "at_most": at_most, "aim": aim})
         shown = "%.3g%s" % (value, unit) if value is not None else "not measured"
-        print("  => %s: %s (target: %s %g) %s"
-              % (what, shown, "at most" if at_most else "at least", limit, "met" if met else "MISSED"), flush=True)
+        print("  => %s: %s (target: %s %g%s) %s"
+              % (what, shown, "at most" if at_most else "at least", limit, ", aim: %g" % aim if aim else "",
+                 "met" if met else "MISSED"), flush=True)
 
     def summary(self):
         targets = self.result["targets"]
         if not targets:
             return
-        print("\nTargets")
+        print("\n  %-52s %8s  %12s %8s" % ("Targets", "measured", "target", "aim"))
         for t in targets:
             value = "%.3g" % t["value"] if t["value"] is not None else "-"
-            print("  %-52s %8s  %s %5g%-5s %s" % (t["what"], value, "<=" if t["at_most"] else ">=", t["limit"], t["unit"],
-                                                  "met" if t["met"] else "MISSED"))
+            limit = "%s %g%s" % ("<=" if t["at_most"] else ">=", t["limit"], t["unit"])
+            print("  %-52s %8s  %12s %8s  %s" % (t["what"], value, limit, "%g" % t["aim"] if t["aim"] else "",
+                                                 "met" if t["met"] else "MISSED"))
         print("%d of %d targets met" % (sum(t["met"] for t in targets), len(targets)))
 
 

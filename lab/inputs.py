@@ -236,18 +236,20 @@ def find(name):
     return path
 
 
-def find_compiler():
-    """The C compiler proper, without the driver."""
-    done = subprocess.run([find("gcc"), "-print-prog-name=cc1"], stdout=subprocess.PIPE, check=True, text=True)
+def find_compiler(name="cc1"):
+    """The C or C++ compiler proper, without the driver."""
+    done = subprocess.run([find("gcc"), "-print-prog-name=" + name], stdout=subprocess.PIPE, check=True, text=True)
     return find(done.stdout.strip())
 
 
 class Inputs:
     """Commands that take about `seconds` each natively, with their input files, which are written once."""
 
+    folder = "inputs"
+
     def __init__(self, directory, seconds):
         self.here = os.path.dirname(os.path.abspath(__file__))
-        self.directory = os.path.join(directory, "inputs-%g" % seconds)
+        self.directory = os.path.join(directory, "%s-%g" % (self.folder, seconds))
         self.seconds = seconds
         os.makedirs(self.directory, exist_ok=True)
 
