@@ -116,7 +116,7 @@ static void print_traces(const struct hp_text *p, const struct hp_engine_work *w
     fprintf(p->out, " of %s blocks and %s instructions",
             HP_FIXED(per(work->trace_blocks, work->traces), 1),
             HP_FIXED(per(work->trace_insns, work->traces), 1));
-    print_scaled(p->out, ", ", work->trace_bytes, 1 << 20, " MiB");
+    print_scaled(p->out, ", ", work->trace_bytes, 1024, " KiB");
     print_total(p->out, ", ", work->heads, "head", "s");
     print_total(p->out, ", ", work->abandoned, "abandoned", "");
     print_total(p->out, ", ", full + phase, "flush", "es");

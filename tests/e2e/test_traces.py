@@ -75,7 +75,7 @@ class Traces(Case):
     def test_report(self):
         path = self.record(3, 0, "--traces", "none")
         text = self.good("report", path, "summary").decode()
-        self.assertIn("  100 traces of 8.5 blocks and 42.1 instructions, 3.0 MiB, 777 heads, "
+        self.assertIn("  100 traces of 8.5 blocks and 42.1 instructions, 3072 KiB, 777 heads, "
                       "1 abandoned, 2 flushes (1 full, 1 phase), 1 bail-out, 75.0% completed\n", text)
         lines = [line.split() for line in self.good("report", path, "traces").decode().splitlines()]
         self.assertEqual(lines[:4], [["process", "second", "what", "traces", "bytes"],

@@ -406,7 +406,7 @@ static void the_engine_says_what_became_of_traces(void **state)
                 .runs = 1,
                 .work = {.blocks = 9, .traces = 1, .trace_blocks = 4, .trace_insns = 10}}};
     expect_text(&profile, (struct hp_report_options){.view = &hp_view_summary},
-                ENGINE "  1 trace of 4.0 blocks and 10.0 instructions, 0.0 MiB, 0 heads, 0 "
+                ENGINE "  1 trace of 4.0 blocks and 10.0 instructions, 0.0 KiB, 0 heads, 0 "
                        "abandoned, 0 flushes, 0 bail-outs\n");
     expect_text(&profile, (struct hp_report_options){.view = &hp_view_traces},
                 "  (no trace was flushed, and the engine did not bail out)\n");
@@ -419,7 +419,7 @@ static void the_engine_says_what_became_of_traces(void **state)
     profile.run.work.trace_completions = 40;
     profile.run.work.trace_insns_run = 195;
     expect_text(&profile, (struct hp_report_options){.view = &hp_view_summary},
-                ENGINE "  4 traces of 1.0 blocks and 2.5 instructions, 1.0 MiB, 1 head, 1,234 "
+                ENGINE "  4 traces of 1.0 blocks and 2.5 instructions, 1024 KiB, 1 head, 1,234 "
                        "abandoned, 3 flushes (2 full, 1 phase), 1 bail-out, 97.5% of all "
                        "instructions in traces, 80.0% completed\n");
     expect_text(&profile, (struct hp_report_options){.view = &hp_view_traces},
