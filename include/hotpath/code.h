@@ -103,6 +103,9 @@ HP_MUST_CHECK enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id,
 HP_MUST_CHECK enum hp_err hp_code_segment(const struct hp_code *code, uint32_t id,
                                           struct hp_segment *segment);
 
+/* The block of a segment that is exactly one whole block; HP_NO_ID: it is not, or not defined. */
+uint32_t hp_code_segment_block(const struct hp_code *code, uint32_t id);
+
 /* One more than the largest segment id defined. */
 uint32_t hp_code_segment_limit(const struct hp_code *code);
 

@@ -45,6 +45,9 @@ struct hp_profiler_ops {
      * instead of batch() and steps(). NULL: the profiler needs the order. */
     void (*edges)(void *state, const struct hp_edge_count *edges, size_t n);
     void (*event)(void *state, const struct hp_event *event);
+    /* From an engine that counts paths: the thread has executed the one with this id so many times.
+     * Called before its end, once for each path. NULL: the profiler cannot use that. */
+    void (*counted)(void *state, uint32_t path, uint64_t times);
     /* With a machine in cycles: the timings of the thread's instructions, in the order of fetch
      * (pipe.h). They arrive after the batches they belong to, and before the thread's HP_EVENT_END.
      * NULL: not wanted. */

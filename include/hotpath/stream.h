@@ -52,10 +52,16 @@ enum hp_word_kind {
                      string id of its path, optionally followed by a newline and why it is not
                      observed */
     HP_WORD_EXEC_FAILED, /* the exec before failed; the thread continues */
-    HP_WORD_MODULE, /* code of a module was found, or found to be gone. arg: 1 loaded, 0 unloaded;
-                       32-bit: the engine's own number for it */
-    HP_WORD_PART,   /* count mode: only `arg` instructions of the segment's last block were run.
-                       32-bit: the segment */
+    HP_WORD_MODULE,   /* code of a module was found, or found to be gone. arg: 1 loaded, 0 unloaded;
+                         32-bit: the engine's own number for it */
+    HP_WORD_PART,     /* count mode: only `arg` instructions of the segment's last block were run.
+                         32-bit: the segment */
+    HP_WORD_COUNTING, /* from here on the engine counts paths (docs/counted-paths.md). 32-bit: the
+                         segment of the block that runs next */
+    HP_WORD_FRAME,    /* it ends counting: a frame, the oldest first. 32-bit: prefix of the path at
+                         the call that left it; 64-bit: return address of that call */
+    HP_WORD_HANDED,   /* it has ended counting: words follow. 32-bit: prefix of the path in the top
+                         frame; 32-bit: the segment of its last block, which ran to its end */
     HP_WORD_KIND_COUNT_
 };
 
@@ -69,13 +75,14 @@ enum hp_end_reason {
 
 enum hp_lost_reason {
     HP_LOST_NONE,
-    HP_LOST_CODE_FULL, /* no room left for new code in the code map */
-    HP_LOST_UNKNOWN,   /* a word named an undefined segment */
-    HP_LOST_DETACHED,  /* hotpath stopped reading */
-    HP_LOST_RECORD,    /* the record in the trace is damaged or missing */
-    HP_LOST_ADDRESSES, /* addresses can no longer be matched with instructions: from here on the
-                          thread's batches have none */
-    HP_LOST_ABORTED,   /* the kernel aborted a restartable sequence: how far it ran is unknown */
+    HP_LOST_CODE_FULL,  /* no room left for new code in the code map */
+    HP_LOST_UNKNOWN,    /* a word named an undefined segment */
+    HP_LOST_DETACHED,   /* hotpath stopped reading */
+    HP_LOST_RECORD,     /* the record in the trace is damaged or missing */
+    HP_LOST_ADDRESSES,  /* addresses can no longer be matched with instructions: from here on the
+                           thread's batches have none */
+    HP_LOST_ABORTED,    /* the kernel aborted a restartable sequence: how far it ran is unknown */
+    HP_LOST_UNFINISHED, /* a thread stopped counting paths without a word: those under way */
     HP_LOST_REASON_COUNT_
 };
 
@@ -118,9 +125,9 @@ struct hp_thread {
  * n. So there are n + 1 ids and n control transfers with a known outcome. blocks[n] comes again as
  * blocks[0] of the thread's next batch, or in an HP_EVENT_TAIL. If it was cut short, it comes as
  * another block with the same start; if nothing of it was run, it may not come again before a loss
- * or a discontinuity. taken[i] is 0 when blocks[i] fell through to its end, else 1. It is always 1
- * for unconditional transfers, and 0 for a block split by length and for a system call that
- * continues with the next instruction.
+ * or a discontinuity; before an HP_EVENT_COUNTING it does not come again. taken[i] is 0 when
+ * blocks[i] fell through to its end, else 1. It is always 1 for unconditional transfers, and 0 for
+ * a block split by length and for a system call that continues with the next instruction.
  */
 struct hp_batch {
     const struct hp_code *code;
@@ -223,6 +230,12 @@ enum hp_event_kind {
     HP_EVENT_EXEC_FAILED,
     HP_EVENT_MODULE, /* value: the engine's number for it; loaded when exact, else unloaded */
     HP_EVENT_END,    /* the last thing of a thread. value: enum hp_end_reason */
+    /* From an engine that counts paths only. */
+    HP_EVENT_COUNTING, /* what runs next, from `block` on, is counted by the engine */
+    HP_EVENT_FRAME,  /* a frame that it made, the oldest first. prefix: of the path at the call that
+                        left it; value: return address of that call */
+    HP_EVENT_HANDED, /* batches follow, from `block` on: the last one of `prefix`, which is that of
+                        the path in the top frame */
     HP_EVENT_KIND_COUNT_
 };
 
@@ -231,9 +244,10 @@ const char *hp_event_name(enum hp_event_kind kind);
 struct hp_event {
     enum hp_event_kind kind;
     uint64_t value;
-    uint32_t block; /* HP_EVENT_TAIL only */
+    uint32_t block; /* HP_EVENT_TAIL, HP_EVENT_COUNTING, HP_EVENT_HANDED only */
     uint32_t insns; /* HP_EVENT_TAIL only */
     bool exact;
+    uint32_t prefix; /* HP_EVENT_FRAME, HP_EVENT_HANDED only */
     /* HP_EVENT_TAIL only: as in a batch, for this block; NULL: none. A branch that ends it is not
      * predicted: its outcome is unknown. */
     const uint64_t *addresses;
@@ -288,6 +302,10 @@ HP_MUST_CHECK enum hp_err hp_cursor_feed(struct hp_cursor *cursor, const uint32_
  * HP_ERR_NOMEM.
  */
 HP_MUST_CHECK enum hp_err hp_cursor_expect_addresses(struct hp_cursor *cursor);
+
+/* Announces, before the first word, that the engine may count paths: without this, its words for
+ * that are a loss. */
+void hp_cursor_expect_counting(struct hp_cursor *cursor);
 
 /* Feeds `n` addresses; like hp_cursor_feed(). Those that no word ever needs are ignored. */
 HP_MUST_CHECK enum hp_err hp_cursor_feed_addresses(struct hp_cursor *cursor,

@@ -19,6 +19,7 @@
 #ifndef HP_ENGINE_ARENA_H
 #define HP_ENGINE_ARENA_H
 
+#include "engine/paths.h"
 #include "hotpath/code.h"
 
 #include <stdatomic.h>
@@ -29,7 +30,7 @@
 #include <sys/types.h>
 
 #define HP_ARENA_MAGIC   0x616e657261707468u /* "htparena" */
-#define HP_ARENA_VERSION 6
+#define HP_ARENA_VERSION 7
 
 #define HP_ARENA_CHUNK_WORDS 32768u /* 128 KiB: a few fit the second-level cache */
 #define HP_ARENA_CHUNKS      8u     /* 1 MiB per thread */
@@ -48,8 +49,11 @@
 #define HP_ARENA_GUARD        4096u
 #define HP_ARENA_CHUNK_STRIDE (HP_ARENA_CHUNK_WORDS * 4u + HP_ARENA_GUARD)
 
-/* Counters: one window per ring, used when the mode is HP_RECORD_COUNT. */
+/* Counters: one window per ring, used when the mode is HP_RECORD_COUNT or HP_RECORD_PATHS. */
 #define HP_ARENA_COUNTED (1u << 22) /* ids below this can be counted; an upper limit, as above */
+#define HP_ARENA_PATHS   (1u << 23) /* the same for paths */
+
+#define HP_ARENA_PREFIXES (1u << 24) /* different prefixes of paths over a run; likewise */
 
 /* Addresses: a second ring per ring, of 64-bit words, used when the mode is HP_RECORD_MEMORY. */
 #define HP_ARENA_ADDRESSES      65536u /* in a chunk: 512 KiB */
@@ -62,6 +66,7 @@ enum hp_record_mode {
     HP_RECORD_COUNT,  /* counters of segments; words only for indirect transfers and events */
     HP_RECORD_MEMORY, /* the stream, and every address loaded or stored */
     HP_RECORD_NONE,   /* nothing: measures the engine alone */
+    HP_RECORD_PATHS,  /* counters of paths where possible, else the stream: docs/counted-paths.md */
 };
 
 /* How the native engine chooses the code that it translates as one unit (--traces). */
@@ -96,6 +101,44 @@ struct hp_traces_event {
 struct hp_counter {
     uint64_t left[2];
 };
+
+/*
+ * HP_RECORD_PATHS. A thread's window is an array of uint64_t: how often it executed the path with
+ * this id.
+ *
+ * A prefix of a path: its blocks from the start on. An id is larger than that of the prefix before.
+ */
+struct hp_arena_prefix {
+    uint32_t before;  /* the prefix without the last block; 0: the path starts with that block */
+    uint32_t segment; /* the last block: a segment of exactly one whole block, without a parent */
+    uint32_t how;     /* enum hp_prefix_how: how that block was reached */
+};
+
+enum hp_prefix_how {
+    HP_PREFIX_BRANCHED, /* by the end of the block before, or the path starts here */
+    HP_PREFIX_RETURNED, /* the block before ended with a call, which has returned */
+};
+
+/* A finished path. */
+struct hp_arena_path {
+    uint32_t prefix; /* all of its blocks */
+    uint32_t taken;  /* 1: the transfer that finished it was taken (as in a batch), else 0 */
+};
+
+/* The functions of a module for rule 7 of docs/paths.md, written by the reader: sorted ranges of
+ * offsets in the module that do not overlap. */
+struct hp_arena_range {
+    uint64_t low, high;
+    uint64_t function; /* where the function of these offsets starts */
+};
+struct hp_arena_functions {
+    uint64_t n;
+    struct hp_arena_range ranges[];
+};
+
+/* In the index of functions, besides 0: they are asked for; they cannot be had. */
+#define HP_FUNCTIONS_WANTED  UINT32_MAX
+#define HP_FUNCTIONS_NOWHERE (UINT32_MAX - 1)
 
 /* What an engine did, summed over all processes; written with atomic adds. Up to where it lets
  * threads go, the members are those of struct hp_engine_work, in the same order. */
@@ -186,6 +229,10 @@ struct hp_arena_shape {
     uint32_t pad;
     uint64_t store;
     uint64_t segment_index, known_data;
+    uint32_t prefixes; /* 0 unless paths are counted */
+    uint32_t pad2;
+    uint64_t prefix_index, path_index; /* positions in the store, by id */
+    uint64_t function_index;           /* the same of functions, by the record of the module */
     uint64_t ring_data, store_data;
     uint64_t size;                        /* of everything above */
     uint64_t counter_data, counter_bytes; /* per ring */
@@ -207,14 +254,15 @@ struct hp_arena {
     uint64_t magic;
     uint32_t version;
     struct hp_arena_shape shape;
-    uint32_t follow;           /* forked children are observed too */
-    uint32_t mode;             /* enum hp_record_mode; the qemu engine only streams */
-    uint64_t cache_size;       /* bytes a native process may use for translated code */
-    uint32_t traces;           /* enum hp_traces */
-    uint32_t traces_after;     /* executions of a head before its trace is made */
-    _Atomic uint32_t reader;   /* robust futex: the reader's thread id, marked when it dies */
-    _Atomic uint32_t attached; /* an engine has mapped the arena and runs */
-    _Atomic uint32_t detached; /* the reader has stopped */
+    uint32_t follow;            /* forked children are observed too */
+    uint32_t mode;              /* enum hp_record_mode; the qemu engine only streams */
+    uint64_t cache_size;        /* bytes a native process may use for translated code */
+    uint32_t traces;            /* enum hp_traces */
+    uint32_t traces_after;      /* executions of a head before its trace is made */
+    struct hp_path_rules paths; /* which are counted */
+    _Atomic uint32_t reader;    /* robust futex: the reader's thread id, marked when it dies */
+    _Atomic uint32_t attached;  /* an engine has mapped the arena and runs */
+    _Atomic uint32_t detached;  /* the reader has stopped */
     _Atomic uint32_t unobserved_threads; /* threads that found no ring */
     _Atomic uint32_t natively;           /* programs that could not be started in the engine */
     char natively_why[HP_ARENA_WHY];     /* reason for the last of them */
@@ -228,6 +276,9 @@ struct hp_arena {
 
     _Alignas(64) _Atomic uint32_t next_segment; /* ids start at 1 */
     _Atomic uint32_t next_record;               /* likewise */
+    _Atomic uint32_t next_prefix;               /* likewise */
+    _Atomic uint32_t next_path;                 /* likewise */
+    _Atomic uint32_t functions_wanted;          /* counts requests */
     _Atomic uint64_t store_used;
 
     struct hp_engine_stats stats;
@@ -261,6 +312,12 @@ static inline _Atomic uint32_t *hp_arena_segment_index(struct hp_arena *arena)
 static inline _Atomic uint32_t *hp_arena_record_index(struct hp_arena *arena)
 {
     return (_Atomic uint32_t *)(void *)((char *)arena + HP_ARENA_RECORD_INDEX);
+}
+
+/* An index at this place of the file. */
+static inline _Atomic uint32_t *hp_arena_index(struct hp_arena *arena, uint64_t place)
+{
+    return (_Atomic uint32_t *)(void *)((char *)arena + place);
 }
 
 /* The reader uses its own copy of the shape: a watched process can overwrite the arena's. */
@@ -363,5 +420,18 @@ static inline uint64_t hp_arena_file(const struct stat *st)
 /* Adds a module or string record in the same way. */
 uint32_t hp_arena_add_record(struct hp_arena *arena, const struct hp_arena_record *record,
                              const char *text);
+
+/* Likewise a prefix of a path, and a path. `start`: the address at which the path starts. The id of
+ * a path is that of its counter. */
+uint32_t hp_arena_add_prefix(struct hp_arena *arena, const struct hp_arena_prefix *prefix,
+                             uint64_t start);
+uint32_t hp_arena_add_path(struct hp_arena *arena, const struct hp_arena_path *path,
+                           uint64_t start);
+
+/* The address at which the function of `address` starts, which is in the module with this record:
+ * as the reader's detectors know it. HP_FUNCTION_NONE; HP_FUNCTION_UNKNOWN: ask again later, the
+ * reader looks it up now. */
+uint64_t hp_arena_function(struct hp_arena *arena, uint32_t module, uint64_t base,
+                           uint64_t address);
 
 #endif

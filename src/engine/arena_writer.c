@@ -381,3 +381,46 @@ uint32_t hp_arena_add_record(struct hp_arena *arena, const struct hp_arena_recor
     return add_entry(arena, hp_arena_record_index(arena), arena->shape.records, &arena->next_record,
                      record->base, &e);
 }
+
+/* --- Paths ------------------------------------------------------------------------------------ */
+
+uint32_t hp_arena_add_prefix(struct hp_arena *arena, const struct hp_arena_prefix *prefix,
+                             uint64_t start)
+{
+    const struct entry e = {prefix, "", sizeof *prefix, 0, false};
+    return add_entry(arena, hp_arena_index(arena, arena->shape.prefix_index), arena->shape.prefixes,
+                     &arena->next_prefix, start, &e);
+}
+
+uint32_t hp_arena_add_path(struct hp_arena *arena, const struct hp_arena_path *path, uint64_t start)
+{
+    const struct entry e = {path, "", sizeof *path, 0, false};
+    return add_entry(arena, hp_arena_index(arena, arena->shape.path_index), arena->shape.counted,
+                     &arena->next_path, start, &e);
+}
+
+/* --- Functions -------------------------------------------------------------------------------- */
+
+uint64_t hp_arena_function(struct hp_arena *arena, uint32_t module, uint64_t base, uint64_t address)
+{
+    _Atomic uint32_t *place = hp_arena_index(arena, arena->shape.function_index) + module;
+    uint32_t position = module < arena->shape.records ? atomic_load(place) : HP_FUNCTIONS_NOWHERE;
+    if (position == 0 && atomic_compare_exchange_strong(place, &position, HP_FUNCTIONS_WANTED)) {
+        atomic_fetch_add(&arena->functions_wanted, 1);
+        ring_doorbell(arena);
+    }
+    if (position == 0 || position >= HP_FUNCTIONS_NOWHERE)
+        return HP_FUNCTION_UNKNOWN;
+    const struct hp_arena_functions *functions = hp_arena_store(arena, position);
+    uint64_t offset = address - base, low = 0, high = functions->n;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if (functions->ranges[middle].high <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == functions->n || offset < functions->ranges[low].low)
+        return HP_FUNCTION_NONE;
+    return base + functions->ranges[low].function;
+}

@@ -9,11 +9,32 @@
 #include "hotpath/stream.h"
 
 /* How often a segment ran to its end and left in one direction: 1 through its branch's target, 0 by
- * falling through. */
+ * falling through. From an engine that counts paths: how often a path was executed; `segment` is
+ * its id, `direction` 0. */
 struct hp_count {
     uint32_t segment;
     uint32_t direction;
     uint64_t count;
+};
+
+/* A prefix of a path that an engine counts: docs/counted-paths.md. */
+struct hp_prefix {
+    uint32_t before; /* the prefix without its last block; 0: the path starts with that block */
+    uint32_t block;  /* the last one; its code is in the code map */
+    bool returned;   /* the block before ended with a call, which has returned */
+};
+
+/* A path that it counted. */
+struct hp_counted {
+    uint32_t prefix; /* all of its blocks */
+    bool taken;      /* the transfer that finished it was */
+};
+
+/* What ids of prefixes and paths mean. HP_ERR_NOTFOUND, HP_ERR_FORMAT: the engine did not say, or
+ * nonsense. HP_ERR_NOMEM. */
+struct hp_path_source {
+    enum hp_err (*prefix)(struct hp_path_source *source, uint32_t id, struct hp_prefix *prefix);
+    enum hp_err (*path)(struct hp_path_source *source, uint32_t id, struct hp_counted *path);
 };
 
 /*

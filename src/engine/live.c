@@ -71,6 +71,7 @@ enum hp_err hp_live_new(const struct hp_live_options *options, struct hp_live **
     l->arena->mode = options->mode;
     l->mode = (enum hp_record_mode)options->mode;
     l->arena->cache_size = options->cache_size;
+    l->arena->paths = options->paths;
     l->arena->traces = options->traces.how;
     l->arena->traces_after = options->traces.after;
     hold_word(l);
@@ -160,6 +161,7 @@ static void read_until_exit(struct hp_live *live, pid_t pid, struct hp_consumer 
         uint32_t seen = atomic_load(&live->arena->doorbell);
         bool ended = hp_live_is_dead(live, pid); /* before the last scan of the rings */
         bool found = hp_live_read_rings(live, consumer);
+        hp_live_answer(live);
         if (consumer->tick)
             consumer->tick(consumer);
         if (ended || live->failure != HP_OK || (consumer->done && consumer->done(consumer)))

@@ -16,9 +16,10 @@ struct hp_live;
 
 /* What the engine learns through the arena. */
 struct hp_live_options {
-    bool follow;         /* children are observed too */
-    uint32_t mode;       /* enum hp_record_mode */
-    uint64_t cache_size; /* bytes a native process may use for translated code */
+    bool follow;                /* children are observed too */
+    uint32_t mode;              /* enum hp_record_mode */
+    uint64_t cache_size;        /* bytes a native process may use for translated code */
+    struct hp_path_rules paths; /* which paths are counted, in HP_RECORD_PATHS */
     struct hp_traces_choice traces;
 };
 
@@ -34,6 +35,19 @@ int hp_live_fd(const struct hp_live *live);
  * the lifetime of `live`.
  */
 struct hp_segment_source *hp_live_source(struct hp_live *live, struct hp_code *code);
+
+/* The source of the paths that the engine counts, over the same code. Valid likewise. */
+struct hp_path_source *hp_live_paths(struct hp_live *live);
+
+/* Where the functions of a module of the code map are, for an engine that counts paths. `*ranges`
+ * is valid until the next call. On failure the engine does not learn where they are. */
+struct hp_range_source {
+    enum hp_err (*ranges)(struct hp_range_source *source, uint32_t module,
+                          const struct hp_arena_range **ranges, size_t *n);
+};
+
+/* Keeps `source`. Before the run. */
+void hp_live_set_ranges(struct hp_live *live, struct hp_range_source *source);
 
 /* The text of a string id (a path given to exec), valid until the next call; NULL: none. */
 const char *hp_live_string(struct hp_live *live, uint32_t id);

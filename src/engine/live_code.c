@@ -33,13 +33,23 @@ static const char *record_text(struct hp_live *live, uint32_t id, struct hp_aren
     return memchr(live->text, 0, length + 1) == live->text + length ? live->text : NULL;
 }
 
+bool hp_live_read_store(struct hp_live *live, uint64_t place, uint32_t limit, uint32_t id, void *to,
+                        size_t size)
+{
+    uint32_t position = id && id < limit ? atomic_load(&hp_arena_index(live->arena, place)[id]) : 0;
+    if (position == 0 || (uint64_t)(position - 1) * 8 + size > live->shape.store)
+        return false;
+    memcpy(to, hp_shape_store(&live->shape, live->arena, position), size);
+    return true;
+}
+
 const char *hp_live_string(struct hp_live *live, uint32_t id)
 {
     struct hp_arena_record record;
     return record_text(live, id, &record);
 }
 
-static enum hp_err load_module(struct hp_live *live, uint32_t record_id, uint32_t *id)
+enum hp_err hp_live_load_module(struct hp_live *live, uint32_t record_id, uint32_t *id)
 {
     struct hp_arena_record record;
     const char *path = record_text(live, record_id, &record);
@@ -117,7 +127,7 @@ static enum hp_err load_segment(struct hp_segment_source *source, uint32_t id)
                                      .size = header->size,
                                      .bytes = live->code_bytes};
         memcpy(live->code_bytes, chain[n].bytes, header->size);
-        HP_TRY(load_module(live, header->module, &segment.module));
+        HP_TRY(hp_live_load_module(live, header->module, &segment.module));
         HP_TRY(hp_code_add_segment(live->code, chain[n].id, &segment));
     }
     return HP_OK;

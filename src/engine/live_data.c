@@ -65,24 +65,26 @@ void hp_live_finish_addresses(struct hp_live *live, struct hp_consumer *consumer
 
 /* --- Counters --------------------------------------------------------------------------------- */
 
-#define COUNTERS_A_READ 1024
+#define COUNTERS_A_READ 2048
 
 /* Delivers the counters of a ring in [from, to) of the file. */
 static void read_counters(struct hp_live *live, struct hp_consumer *consumer, uint32_t index,
                           off_t from, off_t to)
 {
-    struct hp_counter counters[COUNTERS_A_READ];
-    struct hp_count counts[2 * COUNTERS_A_READ];
+    uint64_t counters[COUNTERS_A_READ];
+    struct hp_count counts[COUNTERS_A_READ];
     uint64_t base = live->shape.counter_data + index * live->shape.counter_bytes;
+    const uint32_t sides = live->mode == HP_RECORD_PATHS ? 1 : 2; /* of an id */
     from -= (off_t)(((uint64_t)from - base) % sizeof *counters);
     while (from < to && live->failure == HP_OK) {
         ssize_t got = pread(live->fd, counters, sizeof counters, from);
         size_t n = 0, read = got > 0 ? (size_t)got / sizeof *counters : 0;
-        uint32_t id = (uint32_t)(((uint64_t)from - base) / sizeof *counters);
-        for (uint32_t i = 0; i < read && id + i < live->shape.counted; i++)
-            for (uint32_t side = 0; side < 2; side++)
-                if (counters[i].left[side])
-                    counts[n++] = (struct hp_count){id + i, side, counters[i].left[side]};
+        uint64_t first = ((uint64_t)from - base) / sizeof *counters;
+        for (size_t i = 0; i < read && (first + i) / sides < live->shape.counted; i++)
+            if (counters[i])
+                counts[n++] = (struct hp_count){.segment = (uint32_t)((first + i) / sides),
+                                                .direction = (uint32_t)((first + i) % sides),
+                                                .count = counters[i]};
         if (n)
             live->failure = consumer->counts(consumer, live->readings[index].thread, counts, n);
         if (read == 0)
@@ -90,6 +92,8 @@ static void read_counters(struct hp_live *live, struct hp_consumer *consumer, ui
         from += (off_t)(read * sizeof *counters);
     }
 }
+
+_Static_assert(sizeof(struct hp_counter) == 2 * sizeof(uint64_t), "read as two numbers");
 
 void hp_live_take_counters(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Inside the reader of the arena: live.c creates it and has the loop, live_shape.c chooses the size
- * of the arena, live_code.c reads code, live_rings.c words, live_data.c addresses and counters, and
- * live_processes.c tracks the processes.
+ * of the arena, live_code.c reads code, live_paths.c what is counted as a path, live_rings.c words,
+ * live_data.c addresses and counters, and live_processes.c tracks the processes.
  *
  * The watched processes can write anywhere in the arena at any time: nothing in it is trusted, and
  * checks are made on a copy.
@@ -39,6 +39,9 @@ struct hp_live {
     enum hp_record_mode mode;
     int fd;
     struct hp_segment_source source;
+    struct hp_path_source paths;
+    struct hp_range_source *ranges; /* NULL: no functions are known */
+    uint32_t ranges_answered;       /* requests for functions that were seen */
     struct hp_code *code;
     uint32_t *modules; /* by record id: module id + 1; 0: not loaded yet */
     struct hp_live_process *processes;
@@ -86,6 +89,20 @@ void hp_live_close_rings(struct hp_live *live, struct hp_consumer *consumer, boo
 
 /* Frees rings whose writer was killed just after claiming them. */
 void hp_live_free_claimed(struct hp_live *live);
+
+/* --- live_code.c ------------------------------------------------------------------------------ */
+
+/* The module of a record, added to the code map if necessary. */
+enum hp_err hp_live_load_module(struct hp_live *live, uint32_t record, uint32_t *module);
+
+/* Reads `size` bytes of the store at the position that the index at `place` has for `id`. */
+bool hp_live_read_store(struct hp_live *live, uint64_t place, uint32_t limit, uint32_t id, void *to,
+                        size_t size);
+
+/* --- live_paths.c ----------------------------------------------------------------------------- */
+
+/* Tells the engine where functions are, as far as it has asked. */
+void hp_live_answer(struct hp_live *live);
 
 /* --- live_data.c ------------------------------------------------------------------------------ */
 

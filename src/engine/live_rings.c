@@ -116,7 +116,7 @@ static void close_reading(struct hp_live *live, struct hp_consumer *consumer, ui
     read_chunks(live, consumer, index, chunks_ready(live, index));
     take_chunk(live, index, reading->chunk);
     deliver(live, consumer, reading->thread, chunk_length(live->words));
-    if (live->mode == HP_RECORD_COUNT)
+    if (live->mode == HP_RECORD_COUNT || live->mode == HP_RECORD_PATHS)
         hp_live_take_counters(live, consumer, index);
     if (live->mode == HP_RECORD_MEMORY)
         hp_live_finish_addresses(live, consumer, index);

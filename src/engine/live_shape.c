@@ -18,14 +18,20 @@ static uint32_t power_of_two(uint64_t n)
     return n ? (uint32_t)(UINT64_C(1) << (63 - __builtin_clzll(n))) : 0;
 }
 
+static size_t counter_size(enum hp_record_mode mode)
+{
+    return mode == HP_RECORD_PATHS ? sizeof(uint64_t) : sizeof(struct hp_counter);
+}
+
 /* A shape of at most `room` bytes, or the largest supported. */
 static struct hp_arena_shape shape_for(uint64_t room, enum hp_record_mode mode)
 {
     struct hp_arena_shape shape = {
         .rings = (uint32_t)smaller(room / 4 / HP_ARENA_RING_BYTES, HP_ARENA_RINGS),
         .segments = (uint32_t)smaller(room / 8 / 4, HP_ARENA_SEGMENTS) & ~1023u,
-        .counted =
-            (uint32_t)smaller(room / 16 / sizeof(struct hp_counter), HP_ARENA_COUNTED) & ~1023u,
+        .counted = (uint32_t)smaller(room / 16 / counter_size(mode),
+                                     mode == HP_RECORD_PATHS ? HP_ARENA_PATHS : HP_ARENA_COUNTED) &
+                   ~1023u,
         .store = smaller(room / 2, HP_ARENA_STORE) & ~(uint64_t)(HP_ARENA_GUARD - 1),
     };
     shape.records = (uint32_t)smaller(room / 64 / 4, HP_ARENA_RECORDS) & ~1023u;
@@ -33,11 +39,18 @@ static struct hp_arena_shape shape_for(uint64_t room, enum hp_record_mode mode)
     shape.segment_index = HP_ARENA_RECORD_INDEX + shape.records * 4ull;
     shape.known_data = shape.segment_index + shape.segments * 4ull;
     shape.ring_data = shape.known_data + shape.known * 4ull;
+    if (mode == HP_RECORD_PATHS) {
+        shape.prefixes = (uint32_t)smaller(room / 64 / 4, HP_ARENA_PREFIXES) & ~1023u;
+        shape.prefix_index = shape.ring_data;
+        shape.path_index = shape.prefix_index + shape.prefixes * 4ull;
+        shape.function_index = shape.path_index + shape.counted * 4ull;
+        shape.ring_data = shape.function_index + shape.records * 4ull;
+    }
     shape.store_data = shape.ring_data + shape.rings * HP_ARENA_RING_BYTES;
     shape.size = shape.store_data + shape.store;
     shape.counter_data = shape.address_data = shape.file_size = shape.size;
-    shape.counter_bytes = shape.counted * sizeof(struct hp_counter);
-    if (mode == HP_RECORD_COUNT)
+    shape.counter_bytes = shape.counted * counter_size(mode);
+    if (mode == HP_RECORD_COUNT || mode == HP_RECORD_PATHS)
         shape.file_size += shape.rings * shape.counter_bytes;
     if (mode == HP_RECORD_MEMORY)
         shape.file_size += shape.rings * HP_ARENA_ADDRESS_BYTES;

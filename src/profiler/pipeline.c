@@ -34,6 +34,8 @@ static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thr
     HP_TRY(hp_cursor_new(p->code, p->source, &thread->sink, &thread->cursor));
     if (p->addressed)
         HP_TRY(hp_cursor_expect_addresses(thread->cursor));
+    if (p->counts_paths)
+        hp_cursor_expect_counting(thread->cursor);
     return p->cores.machine ? hp_pipeline_new_core(thread) : HP_OK;
 }
 
@@ -66,10 +68,22 @@ static enum hp_err take_addresses(struct hp_consumer *consumer, uint32_t id,
     return thread->pipeline->failure;
 }
 
+static void take_paths(struct hp_pipeline_thread *thread, const struct hp_count *counts, size_t n)
+{
+    const struct hp_pipeline *p = thread->pipeline;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < p->n_profilers; k++)
+            p->profilers[k]->ops->counted(thread->states[k], counts[i].segment, counts[i].count);
+}
+
 static enum hp_err take_counts(struct hp_consumer *consumer, uint32_t id,
                                const struct hp_count *counts, size_t n)
 {
     struct hp_pipeline_thread *thread = find_thread((struct hp_pipeline *)consumer, id);
+    if (thread && thread->pipeline->counts_paths) {
+        take_paths(thread, counts, n);
+        return HP_OK;
+    }
     if (!thread || !thread->tally)
         return hp_fail(HP_ERR_FORMAT, "counts of thread %u, which does not count", id);
     for (size_t i = 0; i < n; i++)
@@ -205,6 +219,17 @@ enum hp_err hp_pipeline_expect_counts(struct hp_pipeline *pipeline)
     if (pipeline->cores.machine)
         return hp_fail(HP_ERR_UNSUPPORTED, "a machine needs the order of what was executed");
     pipeline->counting = true;
+    return HP_OK;
+}
+
+enum hp_err hp_pipeline_expect_paths(struct hp_pipeline *pipeline)
+{
+    bool all = !pipeline->has_region && !pipeline->cores.machine && !pipeline->addressed;
+    for (size_t i = 0; i < pipeline->n_profilers; i++)
+        all = all && pipeline->profilers[i]->ops->counted;
+    if (!all)
+        return hp_fail(HP_ERR_UNSUPPORTED, "this takes the order of what was executed");
+    pipeline->counts_paths = true;
     return HP_OK;
 }
 

@@ -37,6 +37,10 @@ enum hp_err hp_pipeline_add(struct hp_pipeline *pipeline, struct hp_profiler *pr
  * HP_ERR_UNSUPPORTED: there is a region, or a profiler that needs the order. */
 enum hp_err hp_pipeline_expect_counts(struct hp_pipeline *pipeline);
 
+/* The engine may count paths (HP_RECORD_PATHS). Before the first thread. HP_ERR_UNSUPPORTED: there
+ * is a region, a machine, or a profiler that cannot use that. */
+enum hp_err hp_pipeline_expect_paths(struct hp_pipeline *pipeline);
+
 /* The engine delivers addresses (HP_RECORD_MEMORY): batches have them. Before the first thread. */
 void hp_pipeline_expect_addresses(struct hp_pipeline *pipeline);
 

@@ -32,7 +32,8 @@ struct hp_pipeline {
     struct hp_region_progress region;
     bool has_region;
     bool counting;
-    bool addressed; /* the engine delivers addresses */
+    bool addressed;    /* the engine delivers addresses */
+    bool counts_paths; /* it may count paths */
     struct hp_cores cores;
     struct hp_cycles_setup cycles; /* without a program: the machine is simulated functionally */
     enum hp_err failure;           /* of a core; nothing more is delivered */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "session/selection.h"
 #include "base/base.h"
+#include "profiler/path/prefixes.h"
 
 /* --- The list --------------------------------------------------------------------------------- */
 
@@ -204,6 +205,17 @@ enum hp_err hp_selection_parse(const struct hp_session_settings *settings,
     if (settings->wpp_memory && !settings->wpp)
         return hp_fail(HP_ERR_INVALID, "--wpp-memory is for --wpp FILE");
     return HP_OK;
+}
+
+bool hp_selection_counts_paths(const struct hp_selection *s, struct hp_path_rules *rules)
+{
+    const struct hp_session_settings *o = s->settings;
+    bool others = s->exact || s->loops || s->predictions || s->hotspots || s->cycles ||
+                  s->instructions || s->n_loop_models || s->machine || s->addresses || o->attach;
+    bool ordered = s->paths_config.n_tables || s->paths_config.window || o->wpp || o->max_paths ||
+                   o->from || o->after || o->length;
+    return s->paths && !others && !ordered && !o->record &&
+           hp_path_can_count(&s->paths_config.ppcr, rules);
 }
 
 bool hp_selection_is_empty(const struct hp_selection *selection)

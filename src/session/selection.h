@@ -48,6 +48,9 @@ enum hp_err hp_selection_parse(const struct hp_session_settings *settings,
 /* Whether it is nothing at all. */
 bool hp_selection_is_empty(const struct hp_selection *selection);
 
+/* Whether an engine may count paths, with these rules, instead of writing the stream. */
+bool hp_selection_counts_paths(const struct hp_selection *selection, struct hp_path_rules *rules);
+
 /* Whether a machine is run in cycles. */
 bool hp_selection_is_in_cycles(const struct hp_selection *selection);
 
@@ -88,6 +91,8 @@ struct hp_plan {
     enum hp_record_mode mode;
     enum hp_plan_engine engine;
     uint64_t cache_size;
+    bool counts_paths;          /* HP_RECORD_PATHS, in place of the stream */
+    struct hp_path_rules rules; /* of those paths */
     struct hp_traces_choice traces;
 };
 

@@ -209,6 +209,33 @@ static void expect_addresses(struct hp_session *s)
     s->addressed = true;
 }
 
+/* Where the detectors of paths find functions, for the engine. */
+static enum hp_err find_ranges(struct hp_range_source *source, uint32_t module,
+                               const struct hp_arena_range **ranges, size_t *n)
+{
+    struct hp_session *s =
+        (struct hp_session *)(void *)((char *)source - offsetof(struct hp_session, ranges));
+    const struct hp_symbols *symbols = hp_functions_symbols(s->functions, module);
+    struct hp_symbol_range range;
+    *n = 0;
+    for (size_t i = 0; symbols && hp_symbols_range(symbols, i, &range); i++) {
+        if (range.low == range.high)
+            continue;
+        HP_TRY(hp_grow(&s->range_list, &s->cap_ranges, *n + 1, sizeof *s->range_list));
+        s->range_list[(*n)++] = (struct hp_arena_range){range.low, range.high, range.function};
+    }
+    *ranges = s->range_list;
+    return HP_OK;
+}
+
+static enum hp_err expect_paths(struct hp_session *s)
+{
+    s->ranges.ranges = find_ranges;
+    hp_live_set_ranges(s->live, &s->ranges);
+    HP_TRY(hp_paths_expect_counts(s->profilers.paths, hp_live_paths(s->live)));
+    return hp_pipeline_expect_paths(s->pipeline);
+}
+
 static void close_session(struct hp_session *s)
 {
     if (!s->over)
@@ -221,6 +248,7 @@ static void close_session(struct hp_session *s)
     hp_live_free(s->live);
     s->live = NULL;
     hp_trace_reader_close(s->reader);
+    free(s->range_list);
 }
 
 /* What is done with a run that is over. `profile` NULL: no profile is made of it. */
@@ -340,6 +368,8 @@ static enum hp_err run_live(struct hp_session *s, const struct hp_executable *pr
         HP_TRY(hp_pipeline_expect_counts(s->pipeline));
     if (s->pipeline && s->plan.mode == HP_RECORD_MEMORY)
         expect_addresses(s);
+    if (s->plan.counts_paths)
+        HP_TRY(expect_paths(s));
     HP_TRY(start(s, program));
     enum hp_err err = hp_live_run(s->live, s->pid, &s->consumer, &s->live_stats);
     call_tick(s, true);
@@ -381,7 +411,8 @@ static enum hp_err observe(struct hp_session *s, const struct hp_executable *pro
                            struct hp_profile **profile, int *status)
 {
     struct hp_live_options options = {.follow = !s->settings->no_follow,
-                                      .mode = s->plan.mode,
+                                      .mode = s->plan.counts_paths ? HP_RECORD_PATHS : s->plan.mode,
+                                      .paths = s->plan.rules,
                                       .cache_size = s->plan.cache_size,
                                       .traces = s->plan.traces};
     HP_TRY(hp_live_new(&options, &s->live));
@@ -396,6 +427,7 @@ static enum hp_err run_program(struct hp_session *s, const struct hp_executable 
                                char *const *argv, struct hp_profile **profile, int *status)
 {
     describe_start(s, argv, program->elf.arch);
+    s->plan.counts_paths &= !s->trace_path;
     enum hp_err err = open_session(s);
     bool asked_right = err == HP_OK;
     if (asked_right)

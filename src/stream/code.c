@@ -80,6 +80,13 @@ const struct hp_module *hp_code_module(const struct hp_code *code, uint32_t id)
     return &code->modules[id];
 }
 
+uint32_t hp_code_segment_block(const struct hp_code *code, uint32_t id)
+{
+    bool is_whole =
+        id < code->segment_limit && !(code->route[id] & HP_ROUTE_NODE) && !code->segs[id].parent;
+    return is_whole ? code->route[id] : HP_NO_ID;
+}
+
 uint32_t hp_code_segment_limit(const struct hp_code *code)
 {
     return code->segment_limit;

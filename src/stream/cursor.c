@@ -39,6 +39,11 @@ enum hp_err hp_cursor_expect_addresses(struct hp_cursor *cursor)
     return hp_pairing_new(&cursor->pairing);
 }
 
+void hp_cursor_expect_counting(struct hp_cursor *cursor)
+{
+    cursor->may_count = true;
+}
+
 const struct hp_cursor_stats *hp_cursor_stats(const struct hp_cursor *cursor)
 {
     return &cursor->stats;
@@ -91,6 +96,7 @@ enum hp_err hp_cursor_take_word(struct hp_cursor *c, uint32_t word)
         return payload ? HP_OK : hp_cursor_handle_event(c);
     }
     uint32_t route = HP_ROUTE_UNKNOWN;
+    HP_TRY(hp_cursor_lose_counting(c));
     if (word)
         HP_TRY(hp_cursor_find_route(c, word, &route));
     if (route == HP_ROUTE_UNKNOWN)

@@ -194,6 +194,7 @@ enum hp_err hp_cursor_lose(struct hp_cursor *c, enum hp_lost_reason reason)
     while (c->n_contexts)
         HP_TRY(hp_cursor_drop_last_context(c));
     c->sigreturn = false;
+    c->counting = false;
     hp_cursor_emit(c, HP_EVENT_LOST, reason, true);
     return HP_OK;
 }

@@ -77,8 +77,10 @@ struct hp_cursor {
     bool sigreturn; /* the next block is where the interrupted code resumes */
     bool executing; /* it called exec, and nothing shows that it failed */
     bool ended;
+    bool may_count; /* the engine may count paths */
+    bool counting;  /* it does; nothing is pending then */
 
-    uint32_t event[3]; /* an event word and the payload received so far */
+    uint32_t event[HP_EVENT_WORDS]; /* an event word and the payload received so far */
     int have, want;
 };
 
@@ -119,6 +121,9 @@ enum hp_err hp_cursor_leave_signal(struct hp_cursor *c, enum hp_signal_cause *ca
 
 /* Whether reaching the handler at `start` is a signal, or the program's own branch. */
 bool hp_cursor_is_signal(const struct hp_cursor *c, uint64_t start);
+
+/* The engine counts and should have handed over before what comes now. */
+enum hp_err hp_cursor_lose_counting(struct hp_cursor *c);
 
 /* Handles the event in c->event. */
 enum hp_err hp_cursor_handle_event(struct hp_cursor *c);

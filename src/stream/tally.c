@@ -48,8 +48,8 @@ struct hp_tally {
     uint64_t *old;          /* counts of replaced pairs */
     size_t n_old, cap_old;
 
-    uint32_t left;     /* first word of a pair; 0: none */
-    uint32_t event[3]; /* as in a cursor */
+    uint32_t left;                  /* first word of a pair; 0: none */
+    uint32_t event[HP_EVENT_WORDS]; /* as in a cursor */
     int have, want;
 
     struct direct *directs;
@@ -364,6 +364,9 @@ static enum hp_err handle_event(struct hp_tally *t)
     case HP_WORD_HANDLER:
     case HP_WORD_SIGRETURN:
     case HP_WORD_CUT:
+    case HP_WORD_COUNTING:
+    case HP_WORD_FRAME:
+    case HP_WORD_HANDED:
     case HP_WORD_PAD:
     case HP_WORD_KIND_COUNT_: break;
     }

@@ -13,9 +13,12 @@ int hp_word_payload(uint32_t word)
     case HP_WORD_PART:
     case HP_WORD_FORK:
     case HP_WORD_EXEC:
-    case HP_WORD_MODULE: return 1;
+    case HP_WORD_MODULE:
+    case HP_WORD_COUNTING: return 1;
     case HP_WORD_LOST:
-    case HP_WORD_HANDLER: return 2;
+    case HP_WORD_HANDLER:
+    case HP_WORD_HANDED: return 2;
+    case HP_WORD_FRAME: return 3;
     case HP_WORD_KIND_COUNT_: break;
     }
     return -1;
@@ -31,6 +34,7 @@ const char *hp_lost_reason_text(enum hp_lost_reason reason)
     case HP_LOST_RECORD: return "part of the trace is damaged";
     case HP_LOST_ADDRESSES: return "addresses of memory operands are missing";
     case HP_LOST_ABORTED: return "the kernel aborted restartable sequences (rseq) in the middle";
+    case HP_LOST_UNFINISHED: return "a thread was killed while it counted, in the middle of paths";
     case HP_LOST_REASON_COUNT_: break;
     }
     return "for an unknown reason";
@@ -49,6 +53,9 @@ const char *hp_event_name(enum hp_event_kind kind)
     case HP_EVENT_EXEC_FAILED: return "exec_failed";
     case HP_EVENT_MODULE: return "module";
     case HP_EVENT_END: return "end";
+    case HP_EVENT_COUNTING: return "counting";
+    case HP_EVENT_FRAME: return "frame";
+    case HP_EVENT_HANDED: return "handed";
     case HP_EVENT_KIND_COUNT_: break;
     }
     return "unknown";

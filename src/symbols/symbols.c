@@ -156,6 +156,22 @@ const struct hp_symbol *hp_symbols_find(const struct hp_symbols *symbols, uint64
     return symbol;
 }
 
+bool hp_symbols_range(const struct hp_symbols *symbols, size_t i, struct hp_symbol_range *range)
+{
+    const struct hp_span_index *index = &symbols->table.index;
+    if (i >= index->n)
+        return false;
+    uint32_t id = index->marks[i].id;
+    *range = (struct hp_symbol_range){.low = index->marks[i].address,
+                                      .high = i + 1 < index->n ? index->marks[i + 1].address
+                                                               : UINT64_MAX};
+    if (id == HP_SPAN_NONE)
+        range->high = range->low;
+    else
+        range->function = symbols->table.entries[id].symbol.offset;
+    return true;
+}
+
 static bool is_named(struct hp_symbol *symbol, const char *name)
 {
     if (strcmp(symbol->linkage, name) == 0)

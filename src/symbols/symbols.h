@@ -60,6 +60,15 @@ const char *hp_symbols_build_id(const struct hp_symbols *symbols);
  * function of known size are not symbols. */
 const struct hp_symbol *hp_symbols_find(const struct hp_symbols *symbols, uint64_t offset);
 
+/* Offsets low <= o < high are in the function that starts at `function`: where hp_symbols_find()
+ * finds one. */
+struct hp_symbol_range {
+    uint64_t low, high, function;
+};
+
+/* The i-th of these ranges, in ascending order, some of them empty; false: there are no more. */
+bool hp_symbols_range(const struct hp_symbols *symbols, size_t i, struct hp_symbol_range *range);
+
 /* The functions named `name` (linkage name, or demangled with or without parameters), aliases
  * included: up to `max` offsets into `offsets`, ascending; returns how many there are. */
 size_t hp_symbols_by_name(const struct hp_symbols *symbols, const char *name, uint64_t *offsets,

@@ -524,6 +524,66 @@ void hp_detector_event(struct hp_detector *d, const struct hp_event *event)
         hp_detector_hand_over(d);
 }
 
+/* --- Counted paths ---------------------------------------------------------------------------- */
+
+void hp_detector_lend(struct hp_detector *d, uint64_t start, uint32_t block)
+{
+    if (d->fresh) {
+        hp_detector_begin(d, start, block);
+        return;
+    }
+    struct hp_path_entry *top = &d->entries[d->n - 1];
+    d->stats.unfinished_insns += top->insns;
+    drop_pending(d, &d->pending);
+    start_path(top, start, block, top->return_to);
+}
+
+/* The path at the top is this one, whose blocks are retired here. */
+static void give_back(struct hp_detector *d, const struct hp_path_prefix *path)
+{
+    if (d->fresh)
+        hp_detector_begin(d, path->start, path->block);
+    struct hp_path_entry *top = &d->entries[d->n - 1];
+    start_path(top, path->start, path->block, top->return_to);
+    top->outcomes = path->outcomes;
+    top->insns = path->insns;
+    top->extension = path->extension;
+    top->length = path->length;
+    d->stats.blocks += path->blocks;
+    d->stats.branches += path->branches;
+    d->stats.instructions += path->insns + path->pending;
+}
+
+void hp_detector_frame(struct hp_detector *d, const struct hp_path_prefix *path, uint64_t return_to)
+{
+    give_back(d, path);
+    push(d, path->start, path->block, return_to);
+}
+
+void hp_detector_take_back(struct hp_detector *d, const struct hp_path_prefix *path)
+{
+    give_back(d, path);
+    d->pending.insns = path->pending;
+}
+
+void hp_detector_counted(struct hp_detector *d, const struct hp_path_counted *path, uint64_t times)
+{
+    d->stats.blocks += times * path->blocks;
+    d->stats.branches += times * path->branches;
+    d->stats.instructions += times * path->insns;
+    d->stats.splits += path->split ? times : 0;
+    d->stats.saturated += path->saturated ? times : 0;
+    while (times) {
+        uint64_t some = times <= UINT32_MAX ? times : UINT32_MAX;
+        struct hp_path *next = &d->paths[d->n_paths++];
+        *next = path->path;
+        next->more = (uint32_t)(some - 1);
+        times -= some;
+        if (d->n_paths == HP_PATHS_MAX)
+            hp_detector_hand_over(d);
+    }
+}
+
 /* --- Creating --------------------------------------------------------------------------------- */
 
 enum hp_err hp_detector_new_shared(struct hp_path_plan *plan, struct hp_path_sink *sink,

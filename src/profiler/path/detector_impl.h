@@ -15,6 +15,7 @@
 
 #include "hotpath/path.h"
 #include "profiler/path/plan.h"
+#include "profiler/path/prefixes.h"
 
 /* An unfinished path. */
 struct hp_path_entry {
@@ -129,5 +130,25 @@ void hp_detector_retire(struct hp_detector *d, const struct hp_block *table, uin
 
 /* Starts the path of a thread, or of a signal handler. */
 void hp_detector_begin(struct hp_detector *d, uint64_t start, uint32_t block);
+
+/* --- An engine that counts paths (docs/counted-paths.md) -------------------------------------- */
+
+/* The path at the top, which has just started at `block`, is the engine's from here on. If it has
+ * not just started, it is discarded, and another one starts there. */
+void hp_detector_lend(struct hp_detector *d, uint64_t start, uint32_t block);
+
+/*
+ * The engine gives back what it has: for each of its frames, the oldest first, hp_detector_frame()
+ * with the path that waits for a call there (hp_path_prefixes_call()) and the return address of
+ * that call; then hp_detector_take_back() with the path in the top frame. The first of these paths
+ * is the one that was lent. Between hp_detector_lend() and the last of these calls there may be
+ * events, which then apply to the stack without the engine's frames, and no transfers.
+ */
+void hp_detector_frame(struct hp_detector *d, const struct hp_path_prefix *path,
+                       uint64_t return_to);
+void hp_detector_take_back(struct hp_detector *d, const struct hp_path_prefix *path);
+
+/* The engine executed a path `times` times. */
+void hp_detector_counted(struct hp_detector *d, const struct hp_path_counted *path, uint64_t times);
 
 #endif

@@ -6,6 +6,7 @@
 #include "profiler/path/frames.h"
 #include "profiler/path/path_index.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 struct window {
@@ -25,7 +26,10 @@ struct profiler {
     struct hp_hpt *tables[HP_PATHS_TABLES];
     struct window window;
     struct hp_paths_windows windows;
+    struct hp_path_prefixes *prefixes; /* NULL: the engine does not count */
     bool out_of_memory;
+    bool misled;   /* by an engine that counts */
+    char why[128]; /* how */
 };
 
 struct thread {
@@ -163,11 +167,57 @@ static void end_thread(struct thread *thread)
     thread->detector = NULL;
 }
 
+/* --- An engine that counts -------------------------------------------------------------------- */
+
+/* Remembers a failure to understand the engine: there can be no profile. */
+static bool is_good(struct profiler *p, enum hp_err err)
+{
+    if (err == HP_ERR_NOMEM)
+        p->out_of_memory = true;
+    else if (err != HP_OK && !p->misled)
+        snprintf(p->why, sizeof p->why, "%s", hp_error_text());
+    p->misled |= err != HP_OK;
+    return !p->misled;
+}
+
+static void on_counting(struct thread *thread, const struct hp_event *event)
+{
+    struct profiler *p = thread->profiler;
+    struct hp_path_prefix prefix;
+    if (!p->prefixes || p->misled)
+        return;
+    if (event->kind == HP_EVENT_COUNTING) {
+        hp_detector_lend(thread->detector, hp_code_block(p->frames.code, event->block)->start,
+                         event->block);
+    } else if (event->kind == HP_EVENT_FRAME) {
+        if (is_good(p, hp_path_prefixes_call(p->prefixes, event->prefix, &prefix)))
+            hp_detector_frame(thread->detector, &prefix, event->value);
+    } else {
+        enum hp_err err = hp_path_prefixes_get(p->prefixes, event->prefix, &prefix);
+        if (err == HP_OK && prefix.last != event->block)
+            err = hp_fail(HP_ERR_FORMAT, "prefix %u has another last block", event->prefix);
+        if (is_good(p, err))
+            hp_detector_take_back(thread->detector, &prefix);
+    }
+}
+
+static void on_counted(void *state, uint32_t id, uint64_t times)
+{
+    struct thread *thread = state;
+    struct profiler *p = thread->profiler;
+    struct hp_path_counted path;
+    if (thread->detector && p->prefixes && !p->misled &&
+        is_good(p, hp_path_prefixes_path(p->prefixes, id, &path)))
+        hp_detector_counted(thread->detector, &path, times);
+}
+
 static void on_event(void *state, const struct hp_event *event)
 {
     struct thread *thread = state;
     if (!thread->detector)
         return;
+    if (event->kind >= HP_EVENT_COUNTING)
+        on_counting(thread, event);
     hp_detector_event(thread->detector, event);
     if (event->kind == HP_EVENT_END)
         end_thread(thread);
@@ -180,6 +230,8 @@ static enum hp_err finish(struct hp_profiler *profiler, struct hp_result *result
     struct profiler *p = (struct profiler *)profiler;
     if (p->out_of_memory || p->frames.out_of_memory)
         return hp_fail_nomem();
+    if (p->misled)
+        return hp_fail(HP_ERR_FORMAT, "paths: the engine counts what cannot be: %s", p->why);
     return hp_paths_result(profiler, result);
 }
 
@@ -195,6 +247,7 @@ static void free_paths(struct hp_profiler *profiler)
     }
     hp_complete_free(p->window.complete);
     free(p->window.paths);
+    hp_path_prefixes_free(p->prefixes);
     hp_path_plan_fini(&p->plan);
     hp_path_frames_fini(&p->frames);
     free(p);
@@ -206,6 +259,7 @@ static const struct hp_profiler_ops ops = {
     .batch = on_batch,
     .steps = on_steps,
     .event = on_event,
+    .counted = on_counted,
     .finish = finish,
     .free = free_paths,
 };
@@ -251,6 +305,14 @@ enum hp_err hp_paths_new(struct hp_code *code, struct hp_functions *functions,
     }
     *profiler = &p->base;
     return HP_OK;
+}
+
+enum hp_err hp_paths_expect_counts(struct hp_profiler *profiler, struct hp_path_source *source)
+{
+    struct profiler *p = (struct profiler *)profiler;
+    if (p->config.n_tables || p->config.window || p->config.extra)
+        return hp_fail(HP_ERR_UNSUPPORTED, "this takes the order of paths");
+    return hp_path_prefixes_new(&p->config.ppcr, p->frames.code, source, &p->prefixes);
 }
 
 /* --- Views ------------------------------------------------------------------------------------ */

@@ -11,6 +11,7 @@
 #ifndef HP_PROFILER_PATH_PATHS_H
 #define HP_PROFILER_PATH_PATHS_H
 
+#include "engine/engine.h"
 #include "hotpath/path.h"
 #include "hotpath/profiler.h"
 #include "symbols/functions.h"
@@ -32,6 +33,11 @@ struct hp_paths_config {
 /* Keeps the pointers. */
 enum hp_err hp_paths_new(struct hp_code *code, struct hp_functions *functions,
                          const struct hp_paths_config *config, struct hp_profiler **profiler);
+
+/* The engine counts, and this is what it says about its paths. Before the first thread; keeps the
+ * pointer. For complete profiles only: without tables, windows and other receivers.
+ * HP_ERR_UNSUPPORTED: hp_path_can_count() does not hold. */
+enum hp_err hp_paths_expect_counts(struct hp_profiler *profiler, struct hp_path_source *source);
 
 /* The results: for finish(), experiments and tests. Threads in order of their start. */
 struct hp_paths_thread_view {

@@ -168,11 +168,20 @@ struct weight {
     uint32_t path;
 };
 
-static int heavier_first(const void *a, const void *b)
+/* Among equals by what they are: their order depends on when they were counted. */
+static int heavier_first(const void *a, const void *b, void *paths)
 {
     const struct weight *x = a, *y = b;
+    const struct hp_path_count *all = paths;
+    const struct hp_path *p = &all[x->path].path, *q = &all[y->path].path;
     if (x->weight != y->weight)
         return x->weight > y->weight ? -1 : 1;
+    if (p->start != q->start)
+        return p->start < q->start ? -1 : 1;
+    if (p->length != q->length)
+        return p->length < q->length ? -1 : 1;
+    if (p->outcomes != q->outcomes)
+        return p->outcomes < q->outcomes ? -1 : 1;
     return x->path < y->path ? -1 : x->path > y->path;
 }
 
@@ -227,7 +236,7 @@ static enum hp_err add_steps(struct out *out)
     for (size_t i = 0; i < out->n; i++)
         weights[i] =
             (struct weight){by_events ? out->all[i].events : out->all[i].insns, (uint32_t)i};
-    qsort(weights, out->n, sizeof *weights, heavier_first);
+    qsort_r(weights, out->n, sizeof *weights, heavier_first, out->all);
     enum hp_err err = HP_OK;
     for (size_t i = 0; i < out->n && i < HP_PATHS_STEPS && err == HP_OK; i++)
         err = add_path_steps(out, weights[i].path);
@@ -270,6 +279,9 @@ static enum hp_err add_detectors(struct out *out)
     }
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         uint64_t sum = 0;
+        if (members[i].offset == offsetof(struct hp_detector_stats, overflows) &&
+            out->config->ppcr.overflow == HP_OVERFLOW_SPILL)
+            continue; /* nothing comes of it */
         for (size_t t = 0; t < hp_paths_threads(out->profiler); t++) {
             struct hp_paths_thread_view view = hp_paths_thread(out->profiler, t);
             sum += *(const uint64_t *)(const void *)((const char *)view.stats + members[i].offset);
