@@ -44,8 +44,10 @@ SOURCES = {
         """),
     "gzip": Recipe("gzip", result="gzip", build=CONFIGURE + "&&" + MAKE),
     "lua": Recipe("lua5.4", None, ["src/*.c"], ["luac.c"], ["-DLUA_USE_LINUX", "-DLUA_COMPAT_5_3", "-lm", "-ldl"]),
-    "minisat": Recipe("minisat2", None, ["minisat/simp/*.cc", "minisat/core/Solver.cc", "minisat/utils/*.cc"], [],
-                      ["-I.", "-std=gnu++98", "-fpermissive", "-D__STDC_LIMIT_MACROS", "-D__STDC_FORMAT_MACROS", "-lz"], "c++"),
+    # A default argument moves from a friend's declaration, where only old compilers take it.
+    "minisat": Recipe("minisat2", "sed -i '/friend.*mkLit/s/ = false//; /inline.*mkLit/s/bool sign/& = false/'"
+                      " minisat/core/SolverTypes.h", ["minisat/simp/*.cc", "minisat/core/Solver.cc", "minisat/utils/*.cc"], [],
+                      ["-I.", "-std=gnu++98", "-D__STDC_LIMIT_MACROS", "-D__STDC_FORMAT_MACROS", "-lz"], "c++"),
     # With threads, as Debian's; its modules are those of Debian's perl, which has the same version.
     "perl": Recipe("perl", result="perl", build="""
         modules=$(perl -MConfig -e 'print "-Dprivlib=$Config{privlib} -Darchlib=$Config{archlib}"')
