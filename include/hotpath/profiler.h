@@ -46,7 +46,8 @@ struct hp_profiler_ops {
     void (*edges)(void *state, const struct hp_edge_count *edges, size_t n);
     void (*event)(void *state, const struct hp_event *event);
     /* From an engine that counts paths: the thread has executed the one with this id so many times.
-     * Called before its end, once for each path. NULL: the profiler cannot use that. */
+     * Called once for each path, the last thing of a thread: after its HP_EVENT_END where words say
+     * how it ended, else before. NULL: the profiler cannot use that. */
     void (*counted)(void *state, uint32_t path, uint64_t times);
     /* With a machine in cycles: the timings of the thread's instructions, in the order of fetch
      * (pipe.h). They arrive after the batches they belong to, and before the thread's HP_EVENT_END.

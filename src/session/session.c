@@ -209,29 +209,9 @@ static void expect_addresses(struct hp_session *s)
     s->addressed = true;
 }
 
-/* Where the detectors of paths find functions, for the engine. */
-static enum hp_err find_ranges(struct hp_range_source *source, uint32_t module,
-                               const struct hp_arena_range **ranges, size_t *n)
-{
-    struct hp_session *s =
-        (struct hp_session *)(void *)((char *)source - offsetof(struct hp_session, ranges));
-    const struct hp_symbols *symbols = hp_functions_symbols(s->functions, module);
-    struct hp_symbol_range range;
-    *n = 0;
-    for (size_t i = 0; symbols && hp_symbols_range(symbols, i, &range); i++) {
-        if (range.low == range.high)
-            continue;
-        HP_TRY(hp_grow(&s->range_list, &s->cap_ranges, *n + 1, sizeof *s->range_list));
-        s->range_list[(*n)++] = (struct hp_arena_range){range.low, range.high, range.function};
-    }
-    *ranges = s->range_list;
-    return HP_OK;
-}
-
 static enum hp_err expect_paths(struct hp_session *s)
 {
-    s->ranges.ranges = find_ranges;
-    hp_live_set_ranges(s->live, &s->ranges);
+    hp_live_set_ranges(s->live, hp_paths_ranges(s->profilers.paths));
     HP_TRY(hp_paths_expect_counts(s->profilers.paths, hp_live_paths(s->live)));
     return hp_pipeline_expect_paths(s->pipeline);
 }
@@ -248,7 +228,6 @@ static void close_session(struct hp_session *s)
     hp_live_free(s->live);
     s->live = NULL;
     hp_trace_reader_close(s->reader);
-    free(s->range_list);
 }
 
 /* What is done with a run that is over. `profile` NULL: no profile is made of it. */

@@ -39,9 +39,6 @@ struct hp_session {
     bool addressed;                 /* the stream comes with addresses */
     bool started, over, stopped;    /* the program */
     pid_t pid;
-    struct hp_range_source ranges;     /* functions, for an engine that counts paths */
-    struct hp_arena_range *range_list; /* of the latest module */
-    size_t cap_ranges;
     enum hp_err trace_failure;
     char trace_error[256];
 };

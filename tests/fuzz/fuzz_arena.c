@@ -6,6 +6,7 @@
  */
 #include "engine/live.h"
 #include "profiler/check/check.h"
+#include "profiler/path/paths.h"
 #include "profiler/pipeline.h"
 #include "support.h"
 
@@ -140,12 +141,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_in in = {data, data + size};
     uint8_t how = (uint8_t)fuzz_uint(&in, 1);
-    struct hp_live_options options = {.follow = true, .mode = how / 2 % 4, .cache_size = 1 << 20};
+    struct hp_live_options options = {.follow = true, .mode = how / 2 % 5, .cache_size = 1 << 20};
     struct hp_region everything = {0};
     struct hp_live *live;
     struct hp_code *code;
     struct hp_pipeline *pipeline;
-    struct hp_profiler *checker;
+    struct hp_profiler *checker, *paths = NULL;
+    struct hp_paths_config config = {0};
     struct hp_live_stats stats;
     struct hp_engine_stats work;
     struct hp_traces_event event;
@@ -155,7 +157,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_ASSERT(hp_check_new(code, &checker) == HP_OK);
     FUZZ_ASSERT(hp_pipeline_new(code, hp_live_source(live, code), NULL, &everything, &pipeline) ==
                 HP_OK);
-    if (options.mode != HP_RECORD_COUNT)
+    if (options.mode == HP_RECORD_PATHS) {
+        FUZZ_ASSERT(hp_ppcr_parse("bl", &config.ppcr) == HP_OK);
+        FUZZ_ASSERT(hp_paths_new(code, NULL, &config, &paths) == HP_OK);
+        FUZZ_ASSERT(hp_paths_expect_counts(paths, hp_live_paths(live)) == HP_OK);
+        hp_live_set_ranges(live, hp_paths_ranges(paths));
+        FUZZ_ASSERT(hp_pipeline_add(pipeline, paths) == HP_OK);
+        FUZZ_ASSERT(hp_pipeline_expect_paths(pipeline) == HP_OK);
+    } else if (options.mode != HP_RECORD_COUNT)
         FUZZ_ASSERT(hp_pipeline_add(pipeline, checker) == HP_OK);
     else
         FUZZ_ASSERT(hp_pipeline_expect_counts(pipeline) == HP_OK);
@@ -180,6 +189,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_wrong("%s", hp_check_stats(checker)->first);
     hp_pipeline_free(pipeline);
     checker->ops->free(checker);
+    if (paths)
+        paths->ops->free(paths);
     hp_code_free(code);
     hp_live_free(live);
     return 0;

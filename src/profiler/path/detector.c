@@ -566,21 +566,21 @@ void hp_detector_take_back(struct hp_detector *d, const struct hp_path_prefix *p
     d->pending.insns = path->pending;
 }
 
-void hp_detector_counted(struct hp_detector *d, const struct hp_path_counted *path, uint64_t times)
+void hp_detector_counted(struct hp_detector_stats *stats, struct hp_path_sink *sink,
+                         const struct hp_path_counted *path, uint64_t times)
 {
-    d->stats.blocks += times * path->blocks;
-    d->stats.branches += times * path->branches;
-    d->stats.instructions += times * path->insns;
-    d->stats.splits += path->split ? times : 0;
-    d->stats.saturated += path->saturated ? times : 0;
+    stats->blocks += times * path->blocks;
+    stats->branches += times * path->branches;
+    stats->instructions += times * path->insns;
+    stats->paths += times;
+    stats->splits += path->split ? times : 0;
+    stats->saturated += path->saturated ? times : 0;
     while (times) {
         uint64_t some = times <= UINT32_MAX ? times : UINT32_MAX;
-        struct hp_path *next = &d->paths[d->n_paths++];
-        *next = path->path;
-        next->more = (uint32_t)(some - 1);
+        struct hp_path next = path->path;
+        next.more = (uint32_t)(some - 1);
+        sink->paths(sink, &(struct hp_paths){.paths = &next, .n = 1});
         times -= some;
-        if (d->n_paths == HP_PATHS_MAX)
-            hp_detector_hand_over(d);
     }
 }
 

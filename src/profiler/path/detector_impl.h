@@ -148,7 +148,9 @@ void hp_detector_frame(struct hp_detector *d, const struct hp_path_prefix *path,
                        uint64_t return_to);
 void hp_detector_take_back(struct hp_detector *d, const struct hp_path_prefix *path);
 
-/* The engine executed a path `times` times. */
-void hp_detector_counted(struct hp_detector *d, const struct hp_path_counted *path, uint64_t times);
+/* The engine executed a path `times` times: for the sink and the totals of a detector, whether it
+ * is still there or not. */
+void hp_detector_counted(struct hp_detector_stats *stats, struct hp_path_sink *sink,
+                         const struct hp_path_counted *path, uint64_t times);
 
 #endif

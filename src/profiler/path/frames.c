@@ -43,16 +43,37 @@ static bool is_entry(struct hp_frame_source *source, uint32_t block)
     return spot_of(source, block)->entry;
 }
 
+static enum hp_err find_ranges(struct hp_range_source *source, uint32_t module,
+                               const struct hp_arena_range **ranges, size_t *n)
+{
+    struct hp_path_frames *f =
+        (struct hp_path_frames *)(void *)((char *)source - offsetof(struct hp_path_frames, ranges));
+    const struct hp_symbols *symbols =
+        f->functions ? hp_functions_symbols(f->functions, module) : NULL;
+    struct hp_symbol_range range;
+    *n = 0;
+    for (size_t i = 0; symbols && hp_symbols_range(symbols, i, &range); i++) {
+        if (range.low == range.high)
+            continue;
+        HP_TRY(hp_grow(&f->list, &f->cap_list, *n + 1, sizeof *f->list));
+        f->list[(*n)++] = (struct hp_arena_range){range.low, range.high, range.function};
+    }
+    *ranges = f->list;
+    return HP_OK;
+}
+
 void hp_path_frames_init(struct hp_path_frames *frames, const struct hp_code *code,
                          struct hp_functions *functions)
 {
     *frames = (struct hp_path_frames){.source = {.function_of = function_of, .is_entry = is_entry},
                                       .code = code,
-                                      .functions = functions};
+                                      .functions = functions,
+                                      .ranges = {.ranges = find_ranges}};
 }
 
 void hp_path_frames_fini(struct hp_path_frames *frames)
 {
     free(frames->spots);
+    free(frames->list);
     *frames = (struct hp_path_frames){0};
 }

@@ -6,6 +6,7 @@
 #ifndef HP_PROFILER_PATH_FRAMES_H
 #define HP_PROFILER_PATH_FRAMES_H
 
+#include "engine/live.h"
 #include "hotpath/path.h"
 #include "symbols/functions.h"
 
@@ -15,7 +16,10 @@ struct hp_path_frames {
     struct hp_functions *functions; /* NULL: none known */
     struct hp_path_spot *spots;     /* by block */
     size_t cap_spots;
-    bool out_of_memory; /* some functions are missing */
+    bool out_of_memory;            /* some functions are missing */
+    struct hp_range_source ranges; /* the same functions, for an engine that counts paths */
+    struct hp_arena_range *list;   /* of the latest module */
+    size_t cap_list;
 };
 
 /* Keeps the pointers. */

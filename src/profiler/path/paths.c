@@ -206,9 +206,9 @@ static void on_counted(void *state, uint32_t id, uint64_t times)
     struct thread *thread = state;
     struct profiler *p = thread->profiler;
     struct hp_path_counted path;
-    if (thread->detector && p->prefixes && !p->misled &&
-        is_good(p, hp_path_prefixes_path(p->prefixes, id, &path)))
-        hp_detector_counted(thread->detector, &path, times);
+    struct hp_detector_stats *stats = thread->detector ? &thread->detector->stats : &thread->stats;
+    if (p->prefixes && !p->misled && is_good(p, hp_path_prefixes_path(p->prefixes, id, &path)))
+        hp_detector_counted(stats, &thread->sink, &path, times);
 }
 
 static void on_event(void *state, const struct hp_event *event)
@@ -313,6 +313,11 @@ enum hp_err hp_paths_expect_counts(struct hp_profiler *profiler, struct hp_path_
     if (p->config.n_tables || p->config.window || p->config.extra)
         return hp_fail(HP_ERR_UNSUPPORTED, "this takes the order of paths");
     return hp_path_prefixes_new(&p->config.ppcr, p->frames.code, source, &p->prefixes);
+}
+
+struct hp_range_source *hp_paths_ranges(struct hp_profiler *profiler)
+{
+    return &((struct profiler *)profiler)->frames.ranges;
 }
 
 /* --- Views ------------------------------------------------------------------------------------ */

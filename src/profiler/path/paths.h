@@ -11,7 +11,7 @@
 #ifndef HP_PROFILER_PATH_PATHS_H
 #define HP_PROFILER_PATH_PATHS_H
 
-#include "engine/engine.h"
+#include "engine/live.h"
 #include "hotpath/path.h"
 #include "hotpath/profiler.h"
 #include "symbols/functions.h"
@@ -38,6 +38,9 @@ enum hp_err hp_paths_new(struct hp_code *code, struct hp_functions *functions,
  * pointer. For complete profiles only: without tables, windows and other receivers.
  * HP_ERR_UNSUPPORTED: hp_path_can_count() does not hold. */
 enum hp_err hp_paths_expect_counts(struct hp_profiler *profiler, struct hp_path_source *source);
+
+/* Where its detectors see functions, for that engine. Valid as long as the profiler. */
+struct hp_range_source *hp_paths_ranges(struct hp_profiler *profiler);
 
 /* The results: for finish(), experiments and tests. Threads in order of their start. */
 struct hp_paths_thread_view {

@@ -661,7 +661,6 @@ static void run_engine(struct engine *e, const struct words *plain)
             run_segment(e, plain->words[i]);
         }
     }
-    hand_over(e);
 }
 
 /* --- Two readers ------------------------------------------------------------------------------ */
@@ -850,31 +849,59 @@ static struct engine random_engine(struct world *w, struct words *out)
     return e;
 }
 
-static void run_program(void)
+/* A program, what it executed, and both readers. */
+struct setup {
+    struct world w;
+    struct words plain, words;
+    struct reading streamed, counted;
+    struct engine engine;
+};
+
+static void setup_init(struct setup *t)
 {
     uint64_t random = seed * 0x9e3779b97f4a7c15u;
     struct hp_ppcr ppcr = random_ppcr(&random);
     struct hp_path_rules rules;
-    struct world w;
-    struct words plain = {0}, words = {0};
-    struct reading streamed, counted;
+    *t = (struct setup){0};
     assert_true(hp_path_can_count(&ppcr, &rules));
-    world_init(&w, &rules, random);
-    take_walk(&w, &plain);
-    reading_init(&streamed, &w, &ppcr, false);
-    reading_init(&counted, &w, &ppcr, true);
-    struct engine engine = random_engine(&w, &words);
-    run_engine(&engine, &plain);
-    enum hp_end_reason reason = (enum hp_end_reason)random_below(&w.random, HP_END_SIGNAL + 1);
-    read_all(&streamed, &plain, NULL, 0, reason, &w.random);
-    read_all(&counted, &words, engine.counters, engine.cap_counters, reason, &w.random);
-    compare(&streamed, &counted);
-    reading_fini(&streamed);
-    reading_fini(&counted);
-    free(engine.counters);
-    free(plain.words);
-    free(words.words);
-    world_fini(&w);
+    world_init(&t->w, &rules, random);
+    take_walk(&t->w, &t->plain);
+    reading_init(&t->streamed, &t->w, &ppcr, false);
+    reading_init(&t->counted, &t->w, &ppcr, true);
+    t->engine = random_engine(&t->w, &t->words);
+    run_engine(&t->engine, &t->plain);
+}
+
+static void setup_read(struct setup *t, enum hp_end_reason reason)
+{
+    read_all(&t->streamed, &t->plain, NULL, 0, reason, &t->w.random);
+    read_all(&t->counted, &t->words, t->engine.counters, t->engine.cap_counters, reason,
+             &t->w.random);
+}
+
+static void setup_fini(struct setup *t)
+{
+    reading_fini(&t->streamed);
+    reading_fini(&t->counted);
+    free(t->engine.counters);
+    free(t->plain.words);
+    free(t->words.words);
+    world_fini(&t->w);
+}
+
+static void run_program(void)
+{
+    struct setup t;
+    setup_init(&t);
+    enum hp_end_reason reason = (enum hp_end_reason)random_below(&t.w.random, HP_END_SIGNAL + 1);
+    hand_over(&t.engine);
+    if (reason == HP_END_SIGNAL) { /* the only end that is a word */
+        put_event(&t.plain, HP_WORD_END, reason, NULL);
+        put_event(&t.words, HP_WORD_END, reason, NULL);
+    }
+    setup_read(&t, reason);
+    compare(&t.streamed, &t.counted);
+    setup_fini(&t);
 }
 
 /* Everything must have happened, and most of it counted: else little is shown. */
@@ -898,6 +925,145 @@ static void random_programs(void **state)
     assert_in_range(seen.stats.saturated, 1000, UINT64_MAX);
 }
 
+/* --- Threads and engines that do not do as they should ---------------------------------------- */
+
+static uint64_t losses(const struct reading *r, enum hp_lost_reason reason)
+{
+    return hp_pipeline_stats(r->pipeline)->losses_by_reason[reason];
+}
+
+/* A thread that is killed while it counts has counted its finished paths. Those under way are a
+ * loss; not if the reader has left. */
+static void killed_while_counting(void **state)
+{
+    uint32_t n = 0;
+    (void)state;
+    for (seed = 1; seed <= 120; seed++) {
+        struct setup t;
+        setup_init(&t);
+        bool left = seed % 4 == 0;
+        setup_read(&t, left ? HP_END_DETACHED : HP_END_KILLED);
+        same_paths(&t.streamed, &t.counted);
+        assert_int_equal(losses(&t.counted, HP_LOST_UNFINISHED), t.engine.counting && !left);
+        /* The block that it is in is not in the words. */
+        uint64_t cuts = hp_pipeline_stats(t.streamed.pipeline)->cursor.cuts;
+        cuts -= t.engine.counting && !left && t.engine.last.exit.flow != HP_FLOW_SYSCALL;
+        assert_int_equal(hp_pipeline_stats(t.counted.pipeline)->cursor.cuts, cuts);
+        n += t.engine.counting;
+        setup_fini(&t);
+    }
+    seed = 0;
+    assert_in_range(n, 10, 120);
+}
+
+/* So are the paths under way when words come out of turn, and the thread goes on after that. */
+static void words_while_counting(void **state)
+{
+    uint32_t n = 0;
+    (void)state;
+    for (seed = 1; seed <= 120; seed++) {
+        struct setup t;
+        setup_init(&t);
+        if (t.engine.counting) {
+            put(&t.words, t.w.segments[1]);
+            put_event(&t.words, HP_WORD_END, HP_END_SIGNAL, NULL);
+            setup_read(&t, HP_END_KILLED);
+            same_paths(&t.streamed, &t.counted);
+            assert_int_equal(losses(&t.counted, HP_LOST_UNFINISHED), 1);
+            n++;
+        }
+        setup_fini(&t);
+    }
+    seed = 0;
+    assert_in_range(n, 10, 120);
+}
+
+/* What an engine says that cannot be: there is no profile. */
+static void misleading_engines(void **state)
+{
+    uint32_t n = 0;
+    (void)state;
+    for (seed = 1; seed <= 60; seed++) {
+        struct setup t;
+        setup_init(&t);
+        t.engine.ids = UINT32_MAX;
+        struct node from = t.engine.node;
+        const struct piece *last = &t.w.pieces[from.segment];
+        uint32_t other = t.w.segments[(last->start - BASE) / BLOCK_BYTES == 0];
+        bool follows = leads(last, t.w.pieces[other].start);
+        uint32_t wrong = add_prefix(&t.engine, &from, other, HP_PREFIX_BRANCHED, from.start);
+        if (t.engine.counting && !follows) {
+            const uint32_t not_there[] = {0xfffff, other}, cannot[] = {wrong, other},
+                           not_its[] = {from.prefix, other}, no_call[] = {from.prefix, 1, 0};
+            switch (n++ % 4) {
+            case 0: put_event(&t.words, HP_WORD_HANDED, 0, not_there); break;
+            case 1: put_event(&t.words, HP_WORD_HANDED, 0, cannot); break;
+            case 2: put_event(&t.words, HP_WORD_HANDED, 0, not_its); break;
+            default:
+                if (last->exit.flow == HP_FLOW_CALL || last->exit.flow == HP_FLOW_CALL_IND)
+                    put_event(&t.words, HP_WORD_HANDED, 0, cannot);
+                else
+                    put_event(&t.words, HP_WORD_FRAME, 0, no_call);
+                break;
+            }
+            setup_read(&t, HP_END_KILLED);
+            struct hp_profiler *profiler = t.counted.profiler;
+            assert_int_equal(profiler->ops->finish(profiler, NULL), HP_ERR_FORMAT);
+            assert_non_null(strstr(hp_error_text(), "cannot be"));
+        }
+        setup_fini(&t);
+    }
+    seed = 0;
+    assert_in_range(n, 8, 60);
+}
+
+/* A path that does not end there. */
+static void a_path_without_an_end(void **state)
+{
+    (void)state;
+    struct setup t;
+    seed = 1;
+    setup_init(&t);
+    uint32_t place = 0;
+    while (flow_at(&t.w, place) != HP_FLOW_CALL)
+        place++;
+    t.engine.ids = UINT32_MAX;
+    assert_true(start_node(&t.engine, t.w.segments[place]));
+    assert_true(count_path(&t.engine, true));
+    setup_read(&t, HP_END_DETACHED);
+    struct hp_profiler *profiler = t.counted.profiler;
+    assert_int_equal(profiler->ops->finish(profiler, NULL), HP_ERR_FORMAT);
+    setup_fini(&t);
+    seed = 0;
+}
+
+/* Which paths can be counted. */
+static void control_registers(void **state)
+{
+    static const struct {
+        const char *text;
+        bool can;
+    } cases[] = {
+        {"bl", true},
+        {"bl,length=64,stack=8", true},
+        {"bl,direction=static", true},
+        {"bl,metric=instructions", true},
+        {"extended-loop:4", true},
+        {"extended-call:1", false},
+        {"wpp", false},
+        {"forward", false},
+        {"bl,overflow=drop-oldest", false},
+        {"bl,metric=l2", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct hp_ppcr ppcr;
+        struct hp_path_rules rules;
+        assert_int_equal(hp_ppcr_parse(cases[i].text, &ppcr), HP_OK);
+        assert_int_equal(hp_path_can_count(&ppcr, &rules), cases[i].can);
+    }
+}
+
 static int say_seed(void **state)
 {
     (void)state;
@@ -908,6 +1074,13 @@ static int say_seed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(random_programs, say_seed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(random_programs, say_seed),
+        cmocka_unit_test_teardown(killed_while_counting, say_seed),
+        cmocka_unit_test_teardown(words_while_counting, say_seed),
+        cmocka_unit_test_teardown(misleading_engines, say_seed),
+        cmocka_unit_test_teardown(a_path_without_an_end, say_seed),
+        cmocka_unit_test(control_registers),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
