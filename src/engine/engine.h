@@ -18,7 +18,7 @@ struct hp_count {
 };
 
 /* A prefix of a path that an engine counts: docs/counted-paths.md. */
-struct hp_prefix {
+struct hp_counted_prefix {
     uint32_t before; /* the prefix without its last block; 0: the path starts with that block */
     uint32_t block;  /* the last one; its code is in the code map */
     bool returned;   /* the block before ended with a call, which has returned */
@@ -33,7 +33,8 @@ struct hp_counted {
 /* What ids of prefixes and paths mean. HP_ERR_NOTFOUND, HP_ERR_FORMAT: the engine did not say, or
  * nonsense. HP_ERR_NOMEM. */
 struct hp_path_source {
-    enum hp_err (*prefix)(struct hp_path_source *source, uint32_t id, struct hp_prefix *prefix);
+    enum hp_err (*prefix)(struct hp_path_source *source, uint32_t id,
+                          struct hp_counted_prefix *prefix);
     enum hp_err (*path)(struct hp_path_source *source, uint32_t id, struct hp_counted *path);
 };
 

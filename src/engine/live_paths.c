@@ -11,16 +11,17 @@ static struct hp_live *live_of(struct hp_path_source *source)
     return (struct hp_live *)(void *)((char *)source - offsetof(struct hp_live, paths));
 }
 
-static enum hp_err find_prefix(struct hp_path_source *source, uint32_t id, struct hp_prefix *prefix)
+static enum hp_err find_prefix(struct hp_path_source *source, uint32_t id,
+                               struct hp_counted_prefix *prefix)
 {
     struct hp_live *live = live_of(source);
     struct hp_arena_prefix stored;
     if (!hp_live_read_store(live, live->shape.prefix_index, live->shape.prefixes, id, &stored,
                             sizeof stored))
         return hp_fail(HP_ERR_NOTFOUND, "there is no prefix %u", id);
-    *prefix = (struct hp_prefix){.before = stored.before,
-                                 .block = hp_code_segment_block(live->code, stored.segment),
-                                 .returned = stored.how == HP_PREFIX_RETURNED};
+    *prefix = (struct hp_counted_prefix){.before = stored.before,
+                                         .block = hp_code_segment_block(live->code, stored.segment),
+                                         .returned = stored.how == HP_PREFIX_RETURNED};
     if (prefix->block == HP_NO_ID && stored.segment) {
         HP_TRY(live->source.load(&live->source, stored.segment));
         prefix->block = hp_code_segment_block(live->code, stored.segment);

@@ -172,6 +172,8 @@ static void on_event(void *state, const struct hp_event *event)
         stats->discontinuities++;
         t->expected = HP_NO_ID;
         break;
+    case HP_EVENT_COUNTING: t->expected = HP_NO_ID; break;
+    case HP_EVENT_HANDED: t->expected = event->block; break;
     case HP_EVENT_END: t->ended = true; break;
     default: break;
     }

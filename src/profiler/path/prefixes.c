@@ -15,7 +15,7 @@ struct hp_path_prefixes {
     size_t cap_states, cap_known;
     struct { /* from the one that is wanted down to the first that is not known */
         uint32_t id;
-        struct hp_prefix prefix;
+        struct hp_counted_prefix prefix;
     } * todo;
     size_t cap_todo;
 };
@@ -150,7 +150,8 @@ static bool follow(struct hp_path_prefixes *p, struct hp_path_prefix *prefix, ui
 /* --- Prefixes --------------------------------------------------------------------------------- */
 
 /* Derives a prefix; the one before it is known. */
-static enum hp_err derive(struct hp_path_prefixes *p, uint32_t id, const struct hp_prefix *stored)
+static enum hp_err derive(struct hp_path_prefixes *p, uint32_t id,
+                          const struct hp_counted_prefix *stored)
 {
     struct hp_path_prefix prefix = {.start = hp_code_block(p->code, stored->block)->start,
                                     .block = stored->block,

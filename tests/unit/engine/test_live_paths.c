@@ -188,7 +188,7 @@ static void counters_paths_and_functions(void **state)
         assert_int_equal(r.seen[i].count, expected[i].count);
     }
     struct hp_path_source *source = hp_live_paths(t.live);
-    struct hp_prefix prefix;
+    struct hp_counted_prefix prefix;
     struct hp_counted path;
     assert_int_equal(source->prefix(source, 1, &prefix), HP_OK);
     assert_int_equal(hp_code_block(t.code, prefix.block)->start, START);
@@ -207,7 +207,7 @@ static void nonsense(void **state)
 {
     (void)state;
     struct live_test t;
-    struct hp_prefix prefix;
+    struct hp_counted_prefix prefix;
     struct hp_counted path;
     live_init(&t);
     struct hp_arena *arena = hp_arena_map(hp_live_fd(t.live));

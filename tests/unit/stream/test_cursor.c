@@ -656,6 +656,80 @@ static void other_architectures(void **state)
                "1000/2- 1008/2+ 1000/2- 1008/2. end(0)");
 }
 
+/* --- Counted paths ---------------------------------------------------------------------------- */
+
+static void counting_takes_over_from_words_and_gives_back(void **state)
+{
+    struct stream *s = *state;
+    hp_cursor_expect_counting(s->cursor);
+    FEED(s, JMP, JZ, EVENT(COUNTING, 0), JMP);
+    expect(s, "1000/3+ 1010/2+ counting(1000)");
+    FEED(s, EVENT(FORK, 0), 5, EVENT(FRAME, 0), 7, 0x1019, 1, EVENT(HANDED, 0), 9, RET);
+    expect(s, "fork(5) frame(7,100001019) handed(9,1030)");
+    FEED(s, JMP_IND, EVENT(COUNTING, 0), SYS, EVENT(HANDED, 0), 10, SYS);
+    expect(s, "1030/2+ 1019/2+ counting(1040) handed(10,1040)");
+    FEED(s, RET2, EVENT(END, HP_END_EXIT));
+    expect(s, "1040/2- 1043/2. end(0)");
+}
+
+static void a_counted_block_is_cut_by_a_signal(void **state)
+{
+    struct stream *s = *state;
+    hp_cursor_expect_counting(s->cursor);
+    add_segment(s, NEXT, 0x1001, "90 eb 0c");
+    FEED(s, JZ, EVENT(COUNTING, 0), JMP, EVENT(HANDED, 0), 3, JMP, EVENT(CUT, 1));
+    FEED(s, EVENT(SIGNAL, 10), HANDLER, RESTORER, EVENT(SIGRETURN, 0), NEXT, JZ);
+    expect(s, "1010/2+ counting(1000) handed(3,1000) signal(10) 2000/3+ 2100/2. sigreturn 1000/3+");
+    FEED(s, EVENT(END, HP_END_EXIT));
+    expect(s, "1010/2. end(0)");
+}
+
+static void counting_that_was_not_announced_is_a_loss(void **state)
+{
+    struct stream *s = *state;
+    FEED(s, JMP, EVENT(COUNTING, 0), JZ, JZ, EVENT(FRAME, 0), 1, 0, 0, JZ, EVENT(HANDED, 0), 1, JZ);
+    expect(s, "1000/3? lost(2) 1010/2? lost(2) 1010/2? lost(2)");
+}
+
+static void what_cannot_be_counted_is_a_loss(void **state)
+{
+    struct stream *s = *state;
+    hp_cursor_expect_counting(s->cursor);
+    add_segment(s, NEXT, 0x1000, "90 90"); /* open */
+    FEED(s, EVENT(COUNTING, 0), NEXT, EVENT(COUNTING, 0), 77, EVENT(COUNTING, 0), 0);
+    expect(s, "lost(2) lost(2) lost(2)");
+    FEED(s, EVENT(COUNTING, 0), JMP, EVENT(HANDED, 0), 1, NEXT, NEXT, EVENT(COUNTING, 0), RET);
+    expect(s, "counting(1000) lost(2) 1000/2? break counting(1030)");
+}
+
+static void words_while_counting_are_a_loss(void **state)
+{
+    struct stream *s = *state;
+    hp_cursor_expect_counting(s->cursor);
+    FEED(s, EVENT(COUNTING, 0), JMP, JZ, EVENT(COUNTING, 0), JMP, EVENT(SIGNAL, 3), JMP);
+    expect(s, "counting(1000) lost(7) 1010/2+ counting(1000) lost(7) signal(3)");
+    assert_int_equal(hp_cursor_end(s->cursor, HP_END_EXIT), HP_OK);
+    expect(s, "1000/3. end(0)");
+}
+
+static void the_end_while_counting_is_a_loss(void **state)
+{
+    struct stream *s = *state;
+    hp_cursor_expect_counting(s->cursor);
+    FEED(s, EVENT(COUNTING, 0), JMP);
+    assert_int_equal(hp_cursor_end(s->cursor, HP_END_KILLED), HP_OK);
+    expect(s, "counting(1000) lost(7) end(1)");
+}
+
+static void unless_it_goes_on_unobserved(void **state)
+{
+    struct stream *s = *state;
+    hp_cursor_expect_counting(s->cursor);
+    FEED(s, EVENT(COUNTING, 0), JMP);
+    assert_int_equal(hp_cursor_end(s->cursor, HP_END_DETACHED), HP_OK);
+    expect(s, "counting(1000) end(3)");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -712,6 +786,13 @@ int main(void)
         CASE(the_end_straight_after_a_signal_return),
         CASE(more_signals_than_are_remembered),
         CASE(returning_from_100_signals),
+        CASE(counting_takes_over_from_words_and_gives_back),
+        CASE(a_counted_block_is_cut_by_a_signal),
+        CASE(counting_that_was_not_announced_is_a_loss),
+        CASE(what_cannot_be_counted_is_a_loss),
+        CASE(words_while_counting_are_a_loss),
+        CASE(the_end_while_counting_is_a_loss),
+        CASE(unless_it_goes_on_unobserved),
         cmocka_unit_test(other_architectures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

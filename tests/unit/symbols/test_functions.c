@@ -153,6 +153,31 @@ static void symbols_name_functions(void **state)
     assert_non_null(hp_functions_symbols(t->functions, t->s.module));
 }
 
+/* A table of ranges says of every place what a search for it says. */
+static void ranges_are_what_is_found(void **state)
+{
+    struct hp_symbols *symbols;
+    struct hp_symbol_range range = {0}, next;
+    size_t n = 0, more;
+    (void)state;
+    assert_int_equal(hp_symbols_open("/proc/self/exe", "", &symbols), HP_OK);
+    for (uint64_t at = 0; n < 100000; at += 7) {
+        for (; (more = hp_symbols_range(symbols, n, &next)) && next.low <= at; n++) {
+            assert_true(next.low >= range.high && next.high >= next.low);
+            range = next;
+        }
+        const struct hp_symbol *symbol = hp_symbols_find(symbols, at);
+        if (at >= range.low && at < range.high)
+            assert_int_equal(symbol->offset, range.function);
+        else
+            assert_null(symbol);
+        if (!more)
+            break;
+    }
+    assert_in_range(n, 100, 99999);
+    hp_symbols_close(symbols);
+}
+
 static void a_file_that_has_changed_has_no_symbols(void **state)
 {
     struct test *t = *state;
@@ -174,6 +199,7 @@ int main(void)
         CASE(other_code_belongs_to_the_nearest_before),
         CASE(blocks_that_come_later_are_known),
         CASE(symbols_name_functions),
+        cmocka_unit_test(ranges_are_what_is_found),
         CASE(a_file_that_has_changed_has_no_symbols),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
