@@ -87,12 +87,18 @@ static void add_constant(struct work *w, uint64_t value)
     hp_emit_u32(&w->e, 0);
 }
 
-/* push qword [rip + constant]: the program's return address. */
+/* push imm32, or push qword [rip + constant]: the program's return address. */
 void hp_exit_push_return(struct work *w)
 {
+    uint64_t behind = w->pc + w->insn.length;
+    if (behind >> 31 == 0) {
+        hp_emit_byte(&w->e, 0x68);
+        hp_emit_u32(&w->e, (uint32_t)behind);
+        return;
+    }
     hp_emit_byte(&w->e, 0xff);
     hp_emit_byte(&w->e, 0x35);
-    add_constant(w, w->pc + w->insn.length);
+    add_constant(w, behind);
 }
 
 /* rcx := operand of an indirect jump or call. */
