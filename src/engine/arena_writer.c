@@ -310,7 +310,7 @@ static bool is_stored(struct hp_arena *arena, const _Atomic uint32_t *index, uin
  * PROBES places in it: ids of segments and records, with some bits of the hash above them. An entry
  * that finds none free replaces another.
  */
-#define CODE_BITS 10
+#define CODE_BITS 12
 #define PAGE      1024u
 #define PROBES    8u
 #define ID_BITS   26
