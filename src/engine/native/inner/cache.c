@@ -8,20 +8,24 @@
 #include <linux/mman.h>
 #include <string.h>
 
-#define MAX_SEGMENTS (1u << 21) /* less where address space is limited */
-#define MAX_EXITS    (2 * MAX_SEGMENTS)
-#define MAX_PIECES   (2 * MAX_SEGMENTS)
-#define MAX_AREAS    64
-#define AREA_SIZE    (64ull << 20) /* likewise */
-#define LANDING_SIZE 80            /* at most */
-#define LINK_SIZE    64            /* at most */
-#define PAGES        (1u << 16)    /* buckets of the table of pages */
+#define MAX_SEGMENTS   (1u << 21) /* less where address space is limited */
+#define MAX_EXITS      (2 * MAX_SEGMENTS)
+#define MAX_PIECES     (2 * MAX_SEGMENTS)
+#define MAX_AREAS      64
+#define AREA_SIZE      (64ull << 20)        /* likewise */
+#define LANDING_SIZE   80                   /* at most */
+#define LINK_SIZE      64                   /* at most */
+#define SEGMENT_SOURCE (1u << 17)           /* likewise, bytes that a segment is made from */
+#define PAGES          (1u << 16)           /* buckets of the table of pages */
+#define MAX_SOURCE     (32ull * MAX_PIECES) /* bytes of source that are kept */
 
 struct hp_seg *hp_segs;
 struct hp_exit *hp_exits;
 struct hp_cached_piece *hp_pieces;
 
 static uint32_t n_segs, n_exits, n_pieces; /* used; 0 means none */
+static uint8_t *sources;                   /* see hp_cache_keep(); NULL: they are in the arena */
+static uint64_t sources_used;
 struct hp_area hp_areas[MAX_AREAS];
 unsigned hp_n_areas;
 static uint64_t areas_size, area_size = AREA_SIZE;
@@ -97,7 +101,8 @@ static struct hp_area *new_area(uint64_t pc)
 struct hp_area *hp_cache_room(uint64_t pc, uint32_t code, uint32_t small)
 {
     if (n_segs + 1 >= MAX_SEGMENTS >> less || n_exits + 2 * HP_SECTION_MAX >= MAX_EXITS >> less ||
-        n_pieces + HP_SECTION_MAX >= MAX_PIECES >> less)
+        n_pieces + HP_SECTION_MAX >= MAX_PIECES >> less ||
+        (sources && sources_used + SEGMENT_SOURCE >= MAX_SOURCE >> less))
         return NULL;
     struct hp_area *out_of_reach = NULL;
     for (unsigned i = hp_n_areas; i-- > 0;) {
@@ -142,11 +147,25 @@ uint32_t hp_cache_new_piece(void)
     return ++n_pieces;
 }
 
+uint32_t hp_cache_keep(const uint8_t *bytes, uint32_t size)
+{
+    uint8_t *place = sources + sources_used;
+    sources_used += size;
+    memcpy(place, bytes, size);
+    return (uint32_t)(place - sources) + 1;
+}
+
+const uint8_t *hp_cache_kept(uint32_t number)
+{
+    return sources + number - 1;
+}
+
 /* --- Finding ---------------------------------------------------------------------------------- */
 
+/* Code that is near has buckets that are near: they are in the processor's cache. */
 static uint32_t hash_start(uint64_t pc)
 {
-    return (uint32_t)(pc * 0x9e3779b97f4a7c15u >> 32) & by_start_mask;
+    return ((uint32_t)(pc >> 3) ^ (uint32_t)(pc >> 20) * 0x9e3779b1u) & by_start_mask;
 }
 
 uint32_t hp_cache_find(uint64_t pc)
@@ -502,7 +521,7 @@ uint64_t hp_cache_used(void)
 uint64_t hp_cache_tables_used(void)
 {
     return n_segs * sizeof *hp_segs + n_exits * sizeof *hp_exits + n_pieces * sizeof *hp_pieces +
-           2 * (by_start_mask + 1ull) * sizeof *by_start + hp_landings_size();
+           sources_used + 2 * (by_start_mask + 1ull) * sizeof *by_start + hp_landings_size();
 }
 
 /* Unmaps the areas beyond the configured size. */
@@ -526,6 +545,7 @@ void hp_cache_flush(void)
     memset(by_start, 0, 2 * (by_start_mask + 1ull) * sizeof *by_start);
     memset(by_page, 0, PAGES * sizeof *by_page);
     n_segs = n_exits = n_pieces = n_joined = 0;
+    sources_used = 0;
     for (unsigned i = 0; i < hp_n_areas; i++)
         put_gates(&hp_areas[i]);
     atomic_fetch_add(&hp_engine.arena->stats.flushes, 1);
@@ -566,8 +586,10 @@ uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, bool land, const char *
 /* The tables get an eighth of a limited address space, each area a 32nd. */
 static void choose_sizes(void)
 {
-    const uint64_t tables = MAX_SEGMENTS * sizeof *hp_segs + MAX_EXITS * sizeof *hp_exits +
-                            MAX_PIECES * sizeof *hp_pieces;
+    uint64_t tables = MAX_SEGMENTS * sizeof *hp_segs + MAX_EXITS * sizeof *hp_exits +
+                      MAX_PIECES * sizeof *hp_pieces;
+    if (hp_engine.mode == HP_RECORD_NONE)
+        tables += MAX_SOURCE;
     while (less < 9 && tables >> less > hp_engine.room / 8)
         less++;
     while (area_size > 1 << 20 && area_size > hp_engine.room / 32)
@@ -580,10 +602,12 @@ void hp_cache_start(void)
     hp_segs = hp_pages((MAX_SEGMENTS >> less) * sizeof *hp_segs);
     hp_exits = hp_pages((MAX_EXITS >> less) * sizeof *hp_exits);
     hp_pieces = hp_pages((MAX_PIECES >> less) * sizeof *hp_pieces);
+    if (hp_engine.mode == HP_RECORD_NONE)
+        sources = hp_pages(MAX_SOURCE >> less);
     by_page = hp_pages(PAGES * sizeof *by_page);
     new_buckets(1 << 14);
     if (!hp_landings_start(hp_engine.has_pext) || !hp_segs || !hp_exits || !hp_pieces || !by_page ||
-        !by_start)
+        !by_start || (hp_engine.mode == HP_RECORD_NONE && !sources))
         hp_run_natively("there is no memory for the native engine",
                         "raise its limits (ulimit -v, -d)");
 }

@@ -24,7 +24,7 @@
 struct hp_cached_piece {
     uint64_t start;
     uint32_t size;     /* of the source, bytes */
-    uint32_t id;       /* in the stream */
+    uint32_t id;       /* in the stream; if nothing is recorded: see hp_cache_keep() */
     uint32_t segment;  /* its segment */
     uint32_t next;     /* next piece of the same page, 0: none */
     uint32_t next_too; /* the same for the second page it touches */
@@ -102,6 +102,11 @@ uint8_t *hp_cache_gate(const struct hp_area *area, int gate);
 uint32_t hp_cache_new_segment(void); /* 0: no room; also below */
 uint32_t hp_cache_new_exit(void);
 uint32_t hp_cache_new_piece(void);
+
+/* Keeps a piece's source, which may change, for hp_locate(). Returns its number, not 0. If
+ * something is recorded, it is in the arena instead, under the piece's id. */
+uint32_t hp_cache_keep(const uint8_t *bytes, uint32_t size);
+const uint8_t *hp_cache_kept(uint32_t number);
 
 /* The segment is finished: makes it findable, and links what leads to it and where it leads. */
 void hp_cache_publish(uint32_t segment, struct hp_area *area);

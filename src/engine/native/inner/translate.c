@@ -140,11 +140,24 @@ bool hp_work_describe(struct work *w, uint64_t end)
     struct hp_cached_piece *piece = w->piece;
     piece->size = (uint32_t)(end - piece->start);
     piece->insns = (uint16_t)w->insns;
+    const uint8_t *bytes = (const uint8_t *)(uintptr_t)piece->start;
+    if (hp_engine.mode == HP_RECORD_NONE) {
+        piece->id = w->id = hp_cache_keep(bytes, piece->size);
+        return true;
+    }
     struct hp_arena_segment segment = {
         .start = piece->start, .module = w->module, .size = piece->size, .parent = w->id};
-    const uint8_t *bytes = (const uint8_t *)(uintptr_t)piece->start;
     piece->id = w->id = hp_arena_add_segment(hp_engine.arena, &segment, bytes);
     return w->id != 0;
+}
+
+static const uint8_t *source_of(const struct hp_cached_piece *piece)
+{
+    if (hp_engine.mode == HP_RECORD_NONE)
+        return hp_cache_kept(piece->id);
+    uint32_t position = hp_arena_segment_index(hp_engine.arena)[piece->id];
+    const struct hp_arena_segment *stored = hp_arena_store(hp_engine.arena, position);
+    return (const uint8_t *)(stored + 1);
 }
 
 bool hp_work_begin(struct work *w, uint64_t pc)
@@ -155,9 +168,7 @@ bool hp_work_begin(struct work *w, uint64_t pc)
     if (w->again) {
         const struct hp_cached_piece *piece =
             &hp_pieces[hp_segs[w->segment].first_piece + w->pieces];
-        uint32_t position = hp_arena_segment_index(hp_engine.arena)[piece->id];
-        const struct hp_arena_segment *stored = hp_arena_store(hp_engine.arena, position);
-        w->bytes = (const uint8_t *)(stored + 1);
+        w->bytes = source_of(piece);
         w->high = piece->start + piece->size;
         return true;
     }
@@ -343,7 +354,8 @@ static bool make_piece(struct work *w, uint64_t *next, const char **why)
 
 static void place_constants(struct work *w)
 {
-    hp_emit_nops(&w->e, (unsigned)-w->e.at & 7);
+    if (w->n_constants)
+        hp_emit_nops(&w->e, (unsigned)-w->e.at & 7);
     for (unsigned i = 0; i < w->n_constants; i++) {
         uint32_t disp = hp_emit_rel(w->constants[i].behind, w->e.at);
         memcpy(w->constants[i].disp, &disp, 4);
