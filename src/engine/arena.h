@@ -421,12 +421,11 @@ static inline uint64_t hp_arena_file(const struct stat *st)
 uint32_t hp_arena_add_record(struct hp_arena *arena, const struct hp_arena_record *record,
                              const char *text);
 
-/* Likewise a prefix of a path, and a path. `start`: the address at which the path starts. The id of
- * a path is that of its counter. */
+/* Likewise a prefix of a path, whose first block is at `start`, and a path. The id of a path is
+ * that of its counter. */
 uint32_t hp_arena_add_prefix(struct hp_arena *arena, const struct hp_arena_prefix *prefix,
                              uint64_t start);
-uint32_t hp_arena_add_path(struct hp_arena *arena, const struct hp_arena_path *path,
-                           uint64_t start);
+uint32_t hp_arena_add_path(struct hp_arena *arena, const struct hp_arena_path *path);
 
 /* The address at which the function of `address` starts, which is in the module with this record:
  * as the reader's detectors know it. HP_FUNCTION_NONE; HP_FUNCTION_UNKNOWN: ask again later, the

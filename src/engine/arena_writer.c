@@ -384,19 +384,25 @@ uint32_t hp_arena_add_record(struct hp_arena *arena, const struct hp_arena_recor
 
 /* --- Paths ------------------------------------------------------------------------------------ */
 
+/* What continues a few hundred prefixes shares a page of the table. */
+static uint64_t page_of(uint32_t prefix)
+{
+    return (UINT64_C(1) << 40 | prefix >> 8) << CODE_BITS;
+}
+
 uint32_t hp_arena_add_prefix(struct hp_arena *arena, const struct hp_arena_prefix *prefix,
                              uint64_t start)
 {
     const struct entry e = {prefix, "", sizeof *prefix, 0, false};
     return add_entry(arena, hp_arena_index(arena, arena->shape.prefix_index), arena->shape.prefixes,
-                     &arena->next_prefix, start, &e);
+                     &arena->next_prefix, prefix->before ? page_of(prefix->before) : start, &e);
 }
 
-uint32_t hp_arena_add_path(struct hp_arena *arena, const struct hp_arena_path *path, uint64_t start)
+uint32_t hp_arena_add_path(struct hp_arena *arena, const struct hp_arena_path *path)
 {
     const struct entry e = {path, "", sizeof *path, 0, false};
     return add_entry(arena, hp_arena_index(arena, arena->shape.path_index), arena->shape.counted,
-                     &arena->next_path, start, &e);
+                     &arena->next_path, page_of(path->prefix), &e);
 }
 
 /* --- Functions -------------------------------------------------------------------------------- */

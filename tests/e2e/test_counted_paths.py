@@ -5,7 +5,9 @@ the program."""
 import os
 import sqlite3
 
-from lib import E2E, main, program
+from lib import E2E, main, program, run
+
+COMPARE = os.environ.get("COUNTED_COMPARE", "build/tests/counted_compare")
 
 PROGRAMS = [("loops",), ("switches",), ("recursion",), ("tail",), ("pointers",), ("jumps",), ("exceptions",),
             ("interpreter",), ("generated",), ("signals", "raise"), ("signals", "nested"), ("signals", "segv"),
@@ -13,6 +15,18 @@ PROGRAMS = [("loops",), ("switches",), ("recursion",), ("tail",), ("pointers",),
 KINDS = ["bl", "bl,length=5", "bl,direction=static", "extended-loop:2"]
 # What is about the run and not about the program.
 APART = {"contents", "run", "engine_stat", "traces_event"}
+
+
+class SimulatedEngine(E2E):
+    def test_programs(self):
+        """What an engine that obeys the rules would count, of what these programs execute."""
+        for name, *arguments in PROGRAMS:
+            trace = self.trace(program(name), *arguments)
+            for options in ([], ["--hand-over=5"]):
+                with self.subTest(name, arguments=arguments, options=options):
+                    result = run([COMPARE, *options, trace, *KINDS])
+                    self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+                    self.assertEqual(result.stdout.count(": equal\n"), len(KINDS))
 
 
 class CountedPaths(E2E):

@@ -63,10 +63,8 @@ static bool is_known(struct hp_arena *arena, uint32_t segment)
     struct hp_arena_path taken = {1, 1}, fell = {1, 0};
     return hp_arena_add_prefix(arena, &root, START) == 1 &&
            hp_arena_add_prefix(arena, &returned, START) == 2 &&
-           hp_arena_add_path(arena, &taken, START) == 1 &&
-           hp_arena_add_path(arena, &fell, START) == 2 &&
-           hp_arena_add_prefix(arena, &root, START) == 1 &&
-           hp_arena_add_path(arena, &fell, START) == 2;
+           hp_arena_add_path(arena, &taken) == 1 && hp_arena_add_path(arena, &fell) == 2 &&
+           hp_arena_add_prefix(arena, &root, START) == 1 && hp_arena_add_path(arena, &fell) == 2;
 }
 
 static int count(struct hp_arena *arena, int fd)

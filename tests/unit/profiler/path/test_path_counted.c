@@ -11,6 +11,7 @@
 #include "profiler/path/prefixes.h"
 #include "profiler/pipeline.h"
 #include "stream_fixture.h"
+#include "support/path_engine.h"
 #include "symbols/functions.h"
 
 #include <inttypes.h>
@@ -103,13 +104,6 @@ void hp_functions_line(struct hp_functions *functions, uint32_t id, const char *
 
 /* --- A program -------------------------------------------------------------------------------- */
 
-/* The code of a segment: a whole block, or the rest of one. */
-struct piece {
-    struct hp_path_exit exit;
-    uint64_t start;
-    uint32_t insns;
-};
-
 struct world {
     uint64_t random;
     struct hp_live *live;
@@ -121,7 +115,7 @@ struct world {
     uint32_t record; /* of the module */
     uint8_t bytes[BLOCKS * BLOCK_BYTES];
     uint32_t segments[BLOCKS]; /* of whole blocks */
-    struct piece *pieces;      /* by segment */
+    struct sim_piece *pieces;  /* by segment */
     size_t cap_pieces;
     uint32_t without; /* functions without symbols */
 };
@@ -170,11 +164,11 @@ static void assemble(struct world *w, uint32_t place)
         memcpy(bytes + BLOCK_BYTES - 4, &displacement, 4);
 }
 
-static struct piece whole(const struct world *w, uint32_t place)
+static struct sim_piece whole(const struct world *w, uint32_t place)
 {
     uint64_t start = BASE + place * BLOCK_BYTES;
-    struct piece p = {.start = start,
-                      .exit = {.end = start + BLOCK_BYTES, .flow = (uint8_t)flow_at(w, place)}};
+    struct sim_piece p = {.start = start,
+                          .exit = {.end = start + BLOCK_BYTES, .flow = (uint8_t)flow_at(w, place)}};
     uint32_t size = 1;
     int32_t displacement;
     switch ((enum hp_flow)p.exit.flow) {
@@ -204,9 +198,11 @@ static uint32_t segment_of(struct world *w, uint32_t place, uint32_t skip)
     uint32_t id = hp_arena_add_segment(w->arena, &segment, w->bytes + at);
     assert_true(id);
     assert_int_equal(hp_grow(&w->pieces, &w->cap_pieces, (size_t)id + 1, sizeof *w->pieces), HP_OK);
-    struct piece piece = whole(w, place);
+    struct sim_piece piece = whole(w, place);
     piece.start += skip;
     piece.insns -= skip;
+    piece.segment = id;
+    piece.module = w->record;
     w->pieces[id] = piece;
     return id;
 }
@@ -253,26 +249,6 @@ static void world_fini(struct world *w)
 
 /* --- An execution: plain words ---------------------------------------------------------------- */
 
-struct words {
-    uint32_t *words;
-    size_t n, cap;
-};
-
-static void put(struct words *to, uint32_t word)
-{
-    assert_int_equal(hp_grow(&to->words, &to->cap, to->n + 1, sizeof *to->words), HP_OK);
-    to->words[to->n++] = word;
-}
-
-static void put_event(struct words *to, enum hp_word_kind kind, uint32_t arg,
-                      const uint32_t *payload)
-{
-    uint32_t word = hp_word_event(kind, arg);
-    put(to, word);
-    for (int i = 0; i < hp_word_payload(word); i++)
-        put(to, payload[i]);
-}
-
 /* Where a thread is, and where it will return to. */
 struct place {
     uint32_t at, skip; /* instructions of the block that were run */
@@ -282,7 +258,7 @@ struct place {
 
 struct walk {
     struct world *w;
-    struct words *out;
+    struct sim_words *out;
     struct place now;
     struct place interrupted[MAX_SIGNALS];
     size_t signals;
@@ -332,7 +308,7 @@ static void jump(struct walk *walk)
 /* The block has ended: goes to the next. */
 static void leave_block(struct walk *walk)
 {
-    struct piece block = whole(walk->w, walk->now.at);
+    struct sim_piece block = whole(walk->w, walk->now.at);
     uint32_t next = (walk->now.at + 1) % BLOCKS;
     uint32_t target = (uint32_t)(block.exit.direct - BASE) / BLOCK_BYTES % BLOCKS;
     walk->now.skip = 0;
@@ -349,17 +325,17 @@ static void leave_block(struct walk *walk)
 
 static void run_block(struct walk *walk)
 {
-    put(walk->out, segment_of(walk->w, walk->now.at, walk->now.skip));
+    sim_put(walk->out, segment_of(walk->w, walk->now.at, walk->now.skip));
     leave_block(walk);
 }
 
 /* Only a part of the block is run. */
 static void cut_block(struct walk *walk)
 {
-    struct piece block = whole(walk->w, walk->now.at);
+    struct sim_piece block = whole(walk->w, walk->now.at);
     uint32_t left = block.insns - walk->now.skip, run = random_below(&walk->w->random, left);
-    put(walk->out, segment_of(walk->w, walk->now.at, walk->now.skip));
-    put_event(walk->out, HP_WORD_CUT, run, NULL);
+    sim_put(walk->out, segment_of(walk->w, walk->now.at, walk->now.skip));
+    sim_put_event(walk->out, HP_WORD_CUT, run, NULL);
     walk->now.skip += run;
 }
 
@@ -367,7 +343,7 @@ static void signal_comes(struct walk *walk)
 {
     if (walk->signals == MAX_SIGNALS)
         return;
-    put_event(walk->out, HP_WORD_SIGNAL, 10, NULL);
+    sim_put_event(walk->out, HP_WORD_SIGNAL, 10, NULL);
     walk->interrupted[walk->signals++] = walk->now;
     walk->now = (struct place){.at = any_entry(walk)};
 }
@@ -376,10 +352,10 @@ static void handler_ends(struct walk *walk)
 {
     if (!walk->signals) {
         if (chance(walk->w, 20))
-            put_event(walk->out, HP_WORD_SIGRETURN, 0, NULL);
+            sim_put_event(walk->out, HP_WORD_SIGRETURN, 0, NULL);
         return;
     }
-    put_event(walk->out, HP_WORD_SIGRETURN, 0, NULL);
+    sim_put_event(walk->out, HP_WORD_SIGRETURN, 0, NULL);
     walk->now = walk->interrupted[--walk->signals];
     if (chance(walk->w, 10)) { /* the handler has changed the context */
         walk->now.at = any_place(walk);
@@ -416,9 +392,9 @@ static void befall(struct walk *walk)
     case 6:
     case 7: handler_ends(walk); break;
     case 8: handler_jumps(walk); break;
-    case 9: put_event(walk->out, HP_WORD_FORK, 0, &child); break;
+    case 9: sim_put_event(walk->out, HP_WORD_FORK, 0, &child); break;
     case 10:
-        put_event(walk->out, HP_WORD_LOST, HP_LOST_ABORTED, nothing);
+        sim_put_event(walk->out, HP_WORD_LOST, HP_LOST_ABORTED, nothing);
         walk->now = (struct place){.at = any_place(walk)};
         break;
     default: /* a transfer that nothing explains */
@@ -428,7 +404,7 @@ static void befall(struct walk *walk)
     }
 }
 
-static void take_walk(struct world *w, struct words *out)
+static void take_walk(struct world *w, struct sim_words *out)
 {
     struct walk walk = {.w = w, .out = out};
     uint32_t often = (uint32_t[]){0, 1, 2, 10}[random_below(&w->random, 4)];
@@ -444,221 +420,24 @@ static void take_walk(struct world *w, struct words *out)
 
 /* --- The engine ------------------------------------------------------------------------------- */
 
-/* A prefix of a path, as the engine knows it. */
-struct node {
-    uint32_t prefix, segment;
-    uint64_t start; /* of the path */
-    struct hp_path_growth growth;
-};
-
-struct shadow {
-    struct node node; /* at the call */
-    uint64_t return_to;
-};
-
-struct engine {
-    struct world *w;
-    struct words *out;
-    uint64_t random;
-    uint32_t ids;                /* that are left */
-    uint32_t hands_over, counts; /* percent: without need; where it can */
-    uint32_t answers;            /* percent: the reader looks at requests */
-    bool counting;
-    struct node node;
-    struct shadow stack[MAX_DEPTH];
-    size_t depth, room;
-    bool has_last; /* `last` ran to its end, and the next block follows it */
-    struct piece last;
-    uint64_t *counters; /* by path */
-    size_t cap_counters;
-};
-
+/* What all engines did, and all readers found. */
 static struct {
-    uint64_t counted, handed, frames, begun, returned, landed, spared;
+    struct sim_engine did;
     struct hp_detector_stats stats;
 } seen;
 
-static bool happens(struct engine *e, uint32_t percent)
-{
-    return random_below(&e->random, 100) < percent;
-}
-
-static bool take_id(struct engine *e)
-{
-    return e->ids && e->ids--;
-}
-
-static uint32_t add_prefix(struct engine *e, const struct node *before, uint32_t segment,
-                           enum hp_prefix_how how, uint64_t start)
-{
-    struct hp_arena_prefix prefix = {before ? before->prefix : 0, segment, how};
-    return take_id(e) ? hp_arena_add_prefix(e->w->arena, &prefix, start) : 0;
-}
-
-/* The path starts with the block of the segment; false: no ids are left. */
-static bool start_node(struct engine *e, uint32_t segment)
-{
-    uint64_t start = e->w->pieces[segment].start;
-    e->node = (struct node){
-        .prefix = add_prefix(e, NULL, segment, 0, start), .segment = segment, .start = start};
-    return e->node.prefix;
-}
-
-/* The path `from` goes on with the block; false: no ids are left, and nothing has changed. */
-static bool extend_node(struct engine *e, const struct node *from, uint32_t segment,
-                        enum hp_prefix_how how, struct hp_path_growth growth)
-{
-    uint32_t prefix = add_prefix(e, from, segment, how, from->start);
-    if (prefix)
-        e->node = (struct node){prefix, segment, from->start, growth};
-    return prefix;
-}
-
-static void hand_over(struct engine *e)
-{
-    if (!e->counting)
-        return;
-    for (size_t i = 0; i < e->depth; i++) {
-        const struct shadow *s = &e->stack[i];
-        uint32_t payload[] = {s->node.prefix, (uint32_t)s->return_to,
-                              (uint32_t)(s->return_to >> 32)};
-        put_event(e->out, HP_WORD_FRAME, 0, payload);
-    }
-    put_event(e->out, HP_WORD_HANDED, 0, (uint32_t[]){e->node.prefix, e->node.segment});
-    seen.handed++;
-    seen.frames += e->depth;
-    e->counting = false;
-    e->depth = 0;
-}
-
-/* The path has ended; false: no ids are left, and it must be handed over. */
-static bool count_path(struct engine *e, bool taken)
-{
-    struct hp_arena_path path = {e->node.prefix, taken};
-    uint32_t id = take_id(e) ? hp_arena_add_path(e->w->arena, &path, e->node.start) : 0;
-    if (!id)
-        return false;
-    assert_int_equal(hp_grow(&e->counters, &e->cap_counters, (size_t)id + 1, sizeof *e->counters),
-                     HP_OK);
-    e->counters[id]++;
-    seen.counted++;
-    return true;
-}
-
-static uint64_t function_of(struct engine *e, uint64_t address)
-{
-    return hp_arena_function(e->w->arena, e->w->record, 0, address);
-}
-
-/* Whether the code shows that the block may go there. */
-static bool leads(const struct piece *from, uint64_t to)
-{
-    switch ((enum hp_flow)from->exit.flow) {
-    case HP_FLOW_COND: return to == from->exit.direct || to == from->exit.end;
-    case HP_FLOW_JUMP:
-    case HP_FLOW_CALL: return to == from->exit.direct;
-    case HP_FLOW_CALL_IND:
-    case HP_FLOW_JUMP_IND:
-    case HP_FLOW_RETURN: return true;
-    default: return to == from->exit.end;
-    }
-}
-
-static bool is_taken(const struct piece *from, uint64_t to)
-{
-    bool may_fall = from->exit.flow == HP_FLOW_COND || from->exit.flow == HP_FLOW_SYSCALL ||
-                    from->exit.flow == HP_FLOW_TRAP;
-    return !(may_fall && to == from->exit.end);
-}
-
-/* Counting, the thread goes on with the segment; false: that takes words. Where there are no ids
- * for what comes next, the path that has ended is counted all the same. */
-static bool go_on(struct engine *e, uint32_t segment)
-{
-    uint64_t to = e->w->pieces[segment].start;
-    struct node from = e->node;
-    struct hp_path_growth growth = from.growth;
-    bool taken = is_taken(&e->last, to);
-    if (!leads(&e->last, to) || happens(e, e->hands_over))
-        return false;
-    switch (hp_path_move(&e->w->rules, &growth, &e->last.exit, to, taken)) {
-    case HP_MOVE_STRAIGHT:
-    case HP_MOVE_ON: return extend_node(e, &from, segment, HP_PREFIX_BRANCHED, growth);
-    case HP_MOVE_CALL:
-        if (e->depth == e->room || !start_node(e, segment)) {
-            e->node = from;
-            return false;
-        }
-        e->stack[e->depth++] = (struct shadow){from, e->last.exit.end};
-        return true;
-    case HP_MOVE_RETURN:
-        if (!e->depth || e->stack[e->depth - 1].return_to != to || e->ids < 2)
-            return false;
-        e->depth--;
-        assert_true(count_path(e, true));
-        seen.returned++;
-        return extend_node(e, &e->stack[e->depth].node, segment, HP_PREFIX_RETURNED,
-                           e->stack[e->depth].node.growth);
-    case HP_MOVE_JUMP:
-        if (hp_path_may_land(function_of(e, e->last.start), function_of(e, to), to)) {
-            seen.landed++;
-            return false;
-        }
-        seen.spared++;
-        /* fallthrough */
-    case HP_MOVE_CYCLE:
-        if (e->ids < 2)
-            return false;
-        assert_true(count_path(e, taken));
-        return start_node(e, segment);
-    }
-    return false;
-}
-
-static bool may_count(struct engine *e, uint64_t to)
-{
-    return e->has_last && leads(&e->last, to) &&
-           hp_path_starts(&e->w->rules, &e->last.exit, to, is_taken(&e->last, to));
-}
-
-static void run_segment(struct engine *e, uint32_t segment)
-{
-    const struct piece *piece = &e->w->pieces[segment];
-    if (e->counting && !go_on(e, segment))
-        hand_over(e);
-    if (!e->counting) {
-        if (may_count(e, piece->start) && happens(e, e->counts) && start_node(e, segment)) {
-            put_event(e->out, HP_WORD_COUNTING, 0, &segment);
-            seen.begun++;
-            e->counting = true;
-        } else {
-            put(e->out, segment);
-        }
-    }
-    e->last = *piece;
-    e->has_last = true;
-}
-
-static void take_event(struct engine *e, const uint32_t *words)
-{
-    enum hp_word_kind kind = (enum hp_word_kind)hp_word_kind(words[0]);
-    if (kind != HP_WORD_FORK) {
-        hand_over(e);
-        e->has_last = false;
-    }
-    put_event(e->out, kind, hp_word_arg(words[0]), words + 1);
-}
-
-static void run_engine(struct engine *e, const struct words *plain)
+/* The reader looks at what the engine asks for now and then: `answers` percent. */
+static void run_engine(struct sim_engine *e, struct world *w, uint32_t answers,
+                       const struct sim_words *plain)
 {
     for (size_t i = 0; i < plain->n; i++) {
-        if (happens(e, e->answers))
-            hp_live_answer(e->w->live);
+        if (random_below(&e->random, 100) < answers)
+            hp_live_answer(w->live);
         if (plain->words[i] & HP_WORD_EVENT) {
-            take_event(e, plain->words + i);
+            sim_engine_event(e, plain->words + i);
             i += (size_t)hp_word_payload(plain->words[i]);
         } else {
-            run_segment(e, plain->words[i]);
+            sim_engine_run(e, &w->pieces[plain->words[i]]);
         }
     }
 }
@@ -677,7 +456,7 @@ struct reading {
 static enum hp_err load(struct hp_segment_source *source, uint32_t id)
 {
     struct reading *r = (struct reading *)source;
-    const struct piece *piece = &r->world->pieces[id];
+    const struct sim_piece *piece = &r->world->pieces[id];
     struct hp_module module = {.path = "[anon]", .build_id = "", .high = UINT64_MAX};
     struct hp_segment segment = {.start = piece->start,
                                  .size = (uint32_t)(piece->exit.end - piece->start),
@@ -714,7 +493,7 @@ static void reading_fini(struct reading *r)
 }
 
 /* In pieces of any size; `counters`: of the engine's `n` paths. */
-static void read_all(struct reading *r, const struct words *words, const uint64_t *counters,
+static void read_all(struct reading *r, const struct sim_words *words, const uint64_t *counters,
                      size_t n, enum hp_end_reason reason, uint64_t *random)
 {
     struct hp_consumer *consumer = hp_pipeline_consumer(r->pipeline);
@@ -837,24 +616,23 @@ static struct hp_ppcr random_ppcr(uint64_t *random)
     return p;
 }
 
-static struct engine random_engine(struct world *w, struct words *out)
+static struct sim_engine random_engine(const struct world *w, struct sim_words *out)
 {
-    uint64_t random = w->random ^ 0x5bd1e995;
-    struct engine e = {.w = w, .out = out, .random = random};
+    struct sim_engine e = {
+        .arena = w->arena, .rules = w->rules, .out = out, .random = w->random ^ 0x5bd1e995};
     e.room = (size_t[]){0, 1, 4, MAX_DEPTH, MAX_DEPTH}[random_below(&e.random, 5)];
     e.ids = (uint32_t[]){100, 1000, UINT32_MAX, UINT32_MAX, UINT32_MAX}[random_below(&e.random, 5)];
     e.hands_over = (uint32_t[]){0, 0, 0, 1, 10}[random_below(&e.random, 5)];
     e.counts = (uint32_t[]){10, 50, 100, 100}[random_below(&e.random, 4)];
-    e.answers = (uint32_t[]){0, 1, 100}[random_below(&e.random, 3)];
     return e;
 }
 
 /* A program, what it executed, and both readers. */
 struct setup {
     struct world w;
-    struct words plain, words;
+    struct sim_words plain, words;
     struct reading streamed, counted;
-    struct engine engine;
+    struct sim_engine engine;
 };
 
 static void setup_init(struct setup *t)
@@ -869,7 +647,8 @@ static void setup_init(struct setup *t)
     reading_init(&t->streamed, &t->w, &ppcr, false);
     reading_init(&t->counted, &t->w, &ppcr, true);
     t->engine = random_engine(&t->w, &t->words);
-    run_engine(&t->engine, &t->plain);
+    uint32_t answers = (uint32_t[]){0, 1, 100}[random_below(&t->engine.random, 3)];
+    run_engine(&t->engine, &t->w, answers, &t->plain);
 }
 
 static void setup_read(struct setup *t, enum hp_end_reason reason)
@@ -883,7 +662,14 @@ static void setup_fini(struct setup *t)
 {
     reading_fini(&t->streamed);
     reading_fini(&t->counted);
-    free(t->engine.counters);
+    seen.did.counted += t->engine.counted;
+    seen.did.begun += t->engine.begun;
+    seen.did.handed += t->engine.handed;
+    seen.did.frames += t->engine.frames;
+    seen.did.returned += t->engine.returned;
+    seen.did.landed += t->engine.landed;
+    seen.did.spared += t->engine.spared;
+    sim_engine_fini(&t->engine);
     free(t->plain.words);
     free(t->words.words);
     world_fini(&t->w);
@@ -894,10 +680,10 @@ static void run_program(void)
     struct setup t;
     setup_init(&t);
     enum hp_end_reason reason = (enum hp_end_reason)random_below(&t.w.random, HP_END_SIGNAL + 1);
-    hand_over(&t.engine);
+    sim_engine_hand_over(&t.engine);
     if (reason == HP_END_SIGNAL) { /* the only end that is a word */
-        put_event(&t.plain, HP_WORD_END, reason, NULL);
-        put_event(&t.words, HP_WORD_END, reason, NULL);
+        sim_put_event(&t.plain, HP_WORD_END, reason, NULL);
+        sim_put_event(&t.words, HP_WORD_END, reason, NULL);
     }
     setup_read(&t, reason);
     compare(&t.streamed, &t.counted);
@@ -911,13 +697,13 @@ static void random_programs(void **state)
     for (seed = 1; seed <= PROGRAMS; seed++)
         run_program();
     seed = 0;
-    assert_in_range(seen.counted, seen.stats.paths / 3, seen.stats.paths);
-    assert_in_range(seen.begun, 10000, UINT64_MAX);
-    assert_in_range(seen.handed, 10000, UINT64_MAX);
-    assert_in_range(seen.frames, 10000, UINT64_MAX);
-    assert_in_range(seen.returned, 5000, UINT64_MAX);
-    assert_in_range(seen.landed, 1000, UINT64_MAX);
-    assert_in_range(seen.spared, 5000, UINT64_MAX);
+    assert_in_range(seen.did.counted, seen.stats.paths / 3, seen.stats.paths);
+    assert_in_range(seen.did.begun, 10000, UINT64_MAX);
+    assert_in_range(seen.did.handed, 10000, UINT64_MAX);
+    assert_in_range(seen.did.frames, 10000, UINT64_MAX);
+    assert_in_range(seen.did.returned, 5000, UINT64_MAX);
+    assert_in_range(seen.did.landed, 1000, UINT64_MAX);
+    assert_in_range(seen.did.spared, 5000, UINT64_MAX);
     assert_in_range(seen.stats.splits, 10000, UINT64_MAX);
     assert_in_range(seen.stats.underflows, 100, UINT64_MAX);
     assert_in_range(seen.stats.repairs, 1000, UINT64_MAX);
@@ -965,8 +751,8 @@ static void words_while_counting(void **state)
         struct setup t;
         setup_init(&t);
         if (t.engine.counting) {
-            put(&t.words, t.w.segments[1]);
-            put_event(&t.words, HP_WORD_END, HP_END_SIGNAL, NULL);
+            sim_put(&t.words, t.w.segments[1]);
+            sim_put_event(&t.words, HP_WORD_END, HP_END_SIGNAL, NULL);
             setup_read(&t, HP_END_KILLED);
             same_paths(&t.streamed, &t.counted);
             assert_int_equal(losses(&t.counted, HP_LOST_UNFINISHED), 1);
@@ -987,23 +773,23 @@ static void misleading_engines(void **state)
         struct setup t;
         setup_init(&t);
         t.engine.ids = UINT32_MAX;
-        struct node from = t.engine.node;
-        const struct piece *last = &t.w.pieces[from.segment];
+        struct sim_node from = t.engine.node;
+        const struct sim_piece *last = &t.w.pieces[from.segment];
         uint32_t other = t.w.segments[(last->start - BASE) / BLOCK_BYTES == 0];
-        bool follows = leads(last, t.w.pieces[other].start);
-        uint32_t wrong = add_prefix(&t.engine, &from, other, HP_PREFIX_BRANCHED, from.start);
+        bool follows = sim_leads(last, t.w.pieces[other].start);
+        uint32_t wrong = sim_engine_prefix(&t.engine, &from, other, HP_PREFIX_BRANCHED, from.start);
         if (t.engine.counting && !follows) {
             const uint32_t not_there[] = {0xfffff, other}, cannot[] = {wrong, other},
                            not_its[] = {from.prefix, other}, no_call[] = {from.prefix, 1, 0};
             switch (n++ % 4) {
-            case 0: put_event(&t.words, HP_WORD_HANDED, 0, not_there); break;
-            case 1: put_event(&t.words, HP_WORD_HANDED, 0, cannot); break;
-            case 2: put_event(&t.words, HP_WORD_HANDED, 0, not_its); break;
+            case 0: sim_put_event(&t.words, HP_WORD_HANDED, 0, not_there); break;
+            case 1: sim_put_event(&t.words, HP_WORD_HANDED, 0, cannot); break;
+            case 2: sim_put_event(&t.words, HP_WORD_HANDED, 0, not_its); break;
             default:
                 if (last->exit.flow == HP_FLOW_CALL || last->exit.flow == HP_FLOW_CALL_IND)
-                    put_event(&t.words, HP_WORD_HANDED, 0, cannot);
+                    sim_put_event(&t.words, HP_WORD_HANDED, 0, cannot);
                 else
-                    put_event(&t.words, HP_WORD_FRAME, 0, no_call);
+                    sim_put_event(&t.words, HP_WORD_FRAME, 0, no_call);
                 break;
             }
             setup_read(&t, HP_END_KILLED);
@@ -1028,8 +814,8 @@ static void a_path_without_an_end(void **state)
     while (flow_at(&t.w, place) != HP_FLOW_CALL)
         place++;
     t.engine.ids = UINT32_MAX;
-    assert_true(start_node(&t.engine, t.w.segments[place]));
-    assert_true(count_path(&t.engine, true));
+    assert_true(sim_engine_start(&t.engine, &t.w.pieces[t.w.segments[place]]));
+    assert_true(sim_engine_count(&t.engine, true));
     setup_read(&t, HP_END_DETACHED);
     struct hp_profiler *profiler = t.counted.profiler;
     assert_int_equal(profiler->ops->finish(profiler, NULL), HP_ERR_FORMAT);
