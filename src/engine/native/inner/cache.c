@@ -4,6 +4,7 @@
 #include "engine/native/inner/emit.h"
 #include "engine/native/inner/landings.h"
 #include "engine/native/inner/sys.h"
+#include "engine/native/inner/traces.h"
 
 #include <linux/mman.h>
 #include <string.h>
@@ -12,9 +13,9 @@
 #define MAX_EXITS      (2 * MAX_SEGMENTS)
 #define MAX_PIECES     (2 * MAX_SEGMENTS)
 #define MAX_AREAS      64
-#define AREA_SIZE      (64ull << 20)        /* likewise */
-#define LANDING_SIZE   80                   /* at most */
-#define LINK_SIZE      64                   /* at most */
+#define OFTEN          61                   /* translations between two flushes, in a test */
+#define AREA_SIZE      (64ull << 20)        /* less where address space is limited */
+#define LINK_SIZE      128                  /* at most */
 #define SEGMENT_SOURCE (1u << 17)           /* likewise, bytes that a segment is made from */
 #define PAGES          (1u << 16)           /* buckets of the table of pages */
 #define MAX_SOURCE     (32ull * MAX_PIECES) /* bytes of source that are kept */
@@ -31,6 +32,7 @@ unsigned hp_n_areas;
 static uint64_t areas_size, area_size = AREA_SIZE;
 static uint64_t extra; /* allowed beyond --cache-size: see make_room() */
 _Atomic uint64_t hp_cache_flushes;
+static uint32_t n_gets;
 static unsigned less; /* log2 of how much smaller the tables are than their maximum */
 
 /* Segments by start address: chains, by hp_seg.next_hash. */
@@ -50,9 +52,9 @@ static uint32_t *by_page;
 static void put_gates(struct hp_area *area)
 {
     static void (*const gates[HP_GATE_COUNT])(void) = {
-        [HP_GATE_EXIT] = hp_gate_exit, [HP_GATE_SYSCALL] = hp_gate_syscall,
-        [HP_GATE_FAR] = hp_gate_far,   [HP_GATE_INT80] = hp_gate_int80,
-        [HP_GATE_X87] = hp_gate_x87,
+        [HP_GATE_EXIT] = hp_gate_exit,       [HP_GATE_MISS] = hp_gate_miss,
+        [HP_GATE_SYSCALL] = hp_gate_syscall, [HP_GATE_FAR] = hp_gate_far,
+        [HP_GATE_INT80] = hp_gate_int80,     [HP_GATE_X87] = hp_gate_x87,
     };
     area->gates = area->low;
     struct hp_emit e = hp_area_emit(area, area->low);
@@ -100,8 +102,8 @@ static struct hp_area *new_area(uint64_t pc)
 
 struct hp_area *hp_cache_room(uint64_t pc, uint32_t code, uint32_t small)
 {
-    if (n_segs + 1 >= MAX_SEGMENTS >> less || n_exits + 2 * HP_SECTION_MAX >= MAX_EXITS >> less ||
-        n_pieces + HP_SECTION_MAX >= MAX_PIECES >> less ||
+    if (n_segs + 1 >= MAX_SEGMENTS >> less || n_exits + 2 * HP_PIECES_MAX >= MAX_EXITS >> less ||
+        n_pieces + HP_PIECES_MAX >= MAX_PIECES >> less ||
         (sources && sources_used + SEGMENT_SOURCE >= MAX_SOURCE >> less))
         return NULL;
     struct hp_area *out_of_reach = NULL;
@@ -171,7 +173,15 @@ static uint32_t hash_start(uint64_t pc)
 uint32_t hp_cache_find(uint64_t pc)
 {
     uint32_t segment = by_start[hash_start(pc)];
-    while (segment && hp_segs[segment].start != pc)
+    while (segment && (hp_segs[segment].start != pc || hp_segs[segment].kind == HP_SEG_TWIN))
+        segment = hp_segs[segment].next_hash;
+    return segment;
+}
+
+uint32_t hp_cache_find_twin(uint64_t pc)
+{
+    uint32_t segment = by_start[hash_start(pc)];
+    while (segment && (hp_segs[segment].start != pc || hp_segs[segment].kind != HP_SEG_TWIN))
         segment = hp_segs[segment].next_hash;
     return segment;
 }
@@ -183,10 +193,18 @@ static void insert(uint32_t segment)
     *bucket = segment;
 }
 
-/* A link that records takes memory, so it is made only when its exit is taken. */
-static bool links_are_free(void)
+/* Whether the exit's arrival at the segment is counted: see traces.h. */
+static bool is_counted(const struct hp_exit *exit, uint32_t segment)
 {
-    return hp_engine.mode == HP_RECORD_NONE;
+    return (exit->is_back || hp_segs[exit->segment].kind == HP_SEG_TRACE) &&
+           hp_traces_can_count(segment);
+}
+
+/* A link that records takes memory, so it is made only when its exit is taken. */
+static bool is_free(const struct hp_exit *exit)
+{
+    return (hp_engine.mode == HP_RECORD_NONE || exit->recorded) && exit->patch &&
+           hp_segs[exit->segment].kind != HP_SEG_TWIN;
 }
 
 /* The exit waits until its target is translated. */
@@ -236,6 +254,11 @@ static struct hp_area *area_of(uint64_t address)
             (uint64_t)(hp_areas[i].high - hp_areas[i].low))
             return &hp_areas[i];
     return NULL;
+}
+
+uint8_t *hp_cache_gate_near(const uint8_t *place, int gate)
+{
+    return hp_cache_gate(area_of((uint64_t)(uintptr_t)place), gate);
 }
 
 bool hp_cache_has(uint64_t address)
@@ -334,7 +357,7 @@ static void join_incoming(uint32_t segment)
         next = exit->next;
         if (hp_segs[exit->segment].gone)
             stop_waiting(i);
-        else if (exit->target == start)
+        else if (exit->target == start && !is_counted(exit, segment))
             hp_cache_link(i, segment);
     }
 }
@@ -344,10 +367,10 @@ static void join_exits(uint32_t segment)
 {
     while (n_joined < n_exits) {
         const struct hp_exit *exit = &hp_exits[++n_joined];
-        if (exit->segment != segment || !exit->patch)
+        if (exit->segment != segment || !is_free(exit))
             continue; /* of a translation that failed; through a gate */
         uint32_t to = hp_cache_find(exit->target);
-        if (to)
+        if (to && !is_counted(exit, to))
             hp_cache_link(n_joined, to);
         else
             await(n_joined);
@@ -364,10 +387,9 @@ void hp_cache_publish(uint32_t segment, struct hp_area *area)
     note_pages(seg);
     if (n_segs <= by_start_mask || !new_buckets((by_start_mask + 1) * 4))
         insert(segment);
-    if (links_are_free()) {
+    if (seg->kind != HP_SEG_TWIN)
         join_incoming(segment);
-        join_exits(segment);
-    }
+    join_exits(segment);
 }
 
 void hp_cache_patch(uint8_t *at, const uint8_t *to)
@@ -377,26 +399,22 @@ void hp_cache_patch(uint8_t *at, const uint8_t *to)
                      __ATOMIC_RELEASE);
 }
 
-/* Counts or records an exit; then continues to the segment. `seg` says which registers are free. */
-static void emit_ran(struct hp_emit *e, const struct hp_exit *exit, const struct hp_seg *seg)
+void hp_emit_ran(struct hp_emit *e, uint32_t id, bool taken, uint16_t dead, bool flags_dead)
 {
     unsigned reg = 1; /* rcx */
-    bool saved = true;
     uint32_t counter =
-        (uint32_t)(HP_AT_COUNTERS + exit->id * sizeof(struct hp_counter) + (exit->taken ? 8u : 0));
-    uint16_t usable = seg->dead & 0xcf; /* the first eight except rsp, rbp */
-    if (usable) {
+        (uint32_t)(HP_AT_COUNTERS + id * sizeof(struct hp_counter) + (taken ? 8u : 0));
+    uint16_t usable = dead & 0xcf; /* the first eight except rsp, rbp */
+    if (usable)
         reg = (unsigned)__builtin_ctz(usable);
-        saved = false;
-    }
-    if (hp_engine.mode == HP_RECORD_COUNT && seg->flags_dead) { /* inc qword gs:[counter] */
+    if (hp_engine.mode == HP_RECORD_COUNT && flags_dead) { /* inc qword gs:[counter] */
         hp_emit_byte(e, 0x65);
         hp_emit_byte(e, 0x48);
         hp_emit_byte(e, 0xff);
         hp_emit_gs_operand(e, 0, counter);
         return;
     }
-    if (saved)
+    if (!usable)
         hp_emit_save(e, reg, HP_AT_RCX);
     if (hp_engine.mode == HP_RECORD_COUNT) {
         hp_emit_restore(e, reg, counter);
@@ -404,35 +422,63 @@ static void emit_ran(struct hp_emit *e, const struct hp_exit *exit, const struct
         hp_emit_save(e, reg, counter);
     } else {
         hp_emit_restore(e, reg, HP_AT_NEXT);
-        hp_emit_store_value(e, reg, 0, exit->id);
+        hp_emit_store_value(e, reg, 0, id);
         hp_emit_add(e, reg, 4);
         hp_emit_save(e, reg, HP_AT_NEXT);
     }
-    if (saved)
+    if (!usable)
         hp_emit_restore(e, reg, HP_AT_RCX);
+}
+
+/* Counts an arrival at a head, before the exit is recorded; when the head is hot, goes to the
+ * exit's stub instead. */
+static void emit_head(struct hp_emit *e, const struct hp_exit *exit, uint32_t segment)
+{
+    static const uint8_t over[] = {0xe3, 2, 0xeb, 14}; /* jrcxz hot; jmp on */
+    if (hp_segs[segment].flags_dead) {
+        hp_traces_emit_head(e, segment, true);
+        hp_emit_jump_if(e, HP_X86_ZERO, (uint64_t)(uintptr_t)exit->stub);
+        return;
+    }
+    hp_emit_save(e, 1, HP_AT_RCX);
+    hp_traces_emit_head(e, segment, false);
+    hp_emit_bytes(e, over, sizeof over);
+    hp_emit_restore(e, 1, HP_AT_RCX); /* hot: 9 bytes */
+    hp_emit_jump(e, (uint64_t)(uintptr_t)exit->stub);
+    hp_emit_restore(e, 1, HP_AT_RCX);
+}
+
+/* The code of a link: everything between the exit and the segment. */
+static void emit_link(struct hp_emit *e, const struct hp_exit *exit, uint32_t segment, bool counts)
+{
+    if (counts)
+        emit_head(e, exit, segment);
+    if (hp_engine.mode != HP_RECORD_NONE && !exit->recorded)
+        hp_emit_ran(e, exit->id, exit->taken, hp_segs[segment].dead, hp_segs[segment].flags_dead);
 }
 
 void hp_cache_link(uint32_t number, uint32_t segment)
 {
     struct hp_exit *exit = &hp_exits[number];
     struct hp_seg *seg = &hp_segs[segment];
+    const struct hp_seg *source = &hp_segs[exit->segment];
     uint64_t from = (uint64_t)(uintptr_t)exit->patch, to = (uint64_t)(uintptr_t)seg->code;
-    if (!exit->patch || exit->to || seg->gone || hp_segs[exit->segment].gone ||
+    if (!exit->patch || exit->to || seg->gone || source->gone || source->kind == HP_SEG_TWIN ||
         (hp_engine.mode == HP_RECORD_COUNT && exit->id >= hp_engine.arena->shape.counted))
         return;
     uint8_t *place = seg->code;
-    if (hp_engine.mode != HP_RECORD_NONE || !hp_emit_reaches(from, to)) {
+    bool counts = is_counted(exit, segment);
+    if ((hp_engine.mode != HP_RECORD_NONE && !exit->recorded) || counts ||
+        !hp_emit_reaches(from, to)) {
         uint8_t code[LINK_SIZE];
         struct hp_emit e = {code, 0};
-        if (hp_engine.mode != HP_RECORD_NONE)
-            emit_ran(&e, exit, seg);
+        emit_link(&e, exit, segment, counts);
         uint32_t size = (uint32_t)(e.out - code);
         place = hp_cache_small(from, size + 5); /* no larger than needed: this code runs often */
         if (!place || !hp_emit_reaches((uint64_t)(uintptr_t)place, to))
             return; /* always goes through the gate */
-        uint8_t *out = hp_cache_writable(place);
-        memcpy(out, code, size);
-        e = (struct hp_emit){out + size, (uint64_t)(uintptr_t)place + size};
+        e = (struct hp_emit){hp_cache_writable(place), (uint64_t)(uintptr_t)place};
+        emit_link(&e, exit, segment, counts);
         hp_emit_jump(&e, to);
     }
     if (exit->waits)
@@ -455,6 +501,24 @@ static void remove_from_hash(uint32_t segment)
         *link = hp_segs[segment].next_hash;
 }
 
+/* The exits that lead to the segment lead to the gate again, or to segment `to` if that is not
+ * 0. */
+static void unlink_incoming(struct hp_seg *seg, uint32_t to)
+{
+    for (uint32_t i = seg->incoming, next; i; i = next) {
+        next = hp_exits[i].next;
+        hp_exits[i].to = hp_exits[i].next = 0;
+        if (to)
+            hp_cache_link(i, to);
+        if (hp_exits[i].to)
+            continue;
+        hp_cache_patch(hp_exits[i].patch, hp_exits[i].stub);
+        if (is_free(&hp_exits[i]))
+            await(i);
+    }
+    seg->incoming = 0;
+}
+
 /* Makes the segment unreachable. Threads inside it leave by its exits, which lead to the gate
  * again. */
 static void remove_segment(uint32_t segment)
@@ -463,14 +527,16 @@ static void remove_segment(uint32_t segment)
     seg->gone = true;
     remove_from_hash(segment);
     hp_landings_remove(segment);
-    for (uint32_t i = seg->incoming, next; i; i = next) {
-        next = hp_exits[i].next;
-        hp_exits[i].to = hp_exits[i].next = 0;
-        hp_cache_patch(hp_exits[i].patch, hp_exits[i].stub);
-        if (links_are_free())
-            await(i);
-    }
-    seg->incoming = 0;
+    unlink_incoming(seg, 0);
+}
+
+void hp_cache_replace(uint32_t from, uint32_t to)
+{
+    bool lands = hp_segs[from].landing;
+    hp_landings_remove(from);
+    if (lands)
+        hp_land(to, NULL);
+    unlink_incoming(&hp_segs[from], to);
 }
 
 /* Removed segments are unlinked here: where code changes often the chain would only grow. */
@@ -546,6 +612,7 @@ void hp_cache_flush(void)
     memset(by_page, 0, PAGES * sizeof *by_page);
     n_segs = n_exits = n_pieces = n_joined = 0;
     sources_used = 0;
+    hp_traces_flushed();
     for (unsigned i = 0; i < hp_n_areas; i++)
         put_gates(&hp_areas[i]);
     atomic_fetch_add(&hp_engine.arena->stats.flushes, 1);
@@ -565,7 +632,7 @@ static bool make_room(struct hp_self *self, uint64_t pc, const char **why)
         hp_cache_flush();
     else
         extra += hp_engine.arena->cache_size < area_size ? hp_engine.arena->cache_size : area_size;
-    if (hp_cache_room(pc, 65536, 4096))
+    if (hp_cache_room(pc, 65536, 16384))
         return true;
     *why = all_out ? "there is no memory for the code cache"
                    : "the code cache is full, and a thread does not leave it";
@@ -578,9 +645,11 @@ uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, bool land, const char *
     uint32_t segment = hp_cache_find(pc);
     if (segment)
         return segment;
-    if (!hp_cache_room(pc, 65536, 4096) && !make_room(self, pc, why))
+    bool drops = hp_engine.flushes_often && ++n_gets % OFTEN == 0;
+    if ((drops || !hp_cache_room(pc, 65536, 16384)) && !make_room(self, pc, why))
         return 0;
-    return hp_translate(self, pc, land, why);
+    struct hp_order order = {.pc = pc, .land = land};
+    return hp_translate(self, &order, why);
 }
 
 /* The tables get an eighth of a limited address space, each area a 32nd. */
@@ -606,6 +675,7 @@ void hp_cache_start(void)
         sources = hp_pages(MAX_SOURCE >> less);
     by_page = hp_pages(PAGES * sizeof *by_page);
     new_buckets(1 << 14);
+    hp_traces_start(MAX_SEGMENTS >> less);
     if (!hp_landings_start(hp_engine.has_pext) || !hp_segs || !hp_exits || !hp_pieces || !by_page ||
         !by_start || (hp_engine.mode == HP_RECORD_NONE && !sources))
         hp_run_natively("there is no memory for the native engine",

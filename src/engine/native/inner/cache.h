@@ -18,8 +18,28 @@
 #include "engine/native/inner/emit.h"
 #include "engine/native/inner/inner.h"
 
-#define HP_PIECES_MAX  16 /* blocks in a segment */
-#define HP_SECTION_MAX 48 /* in one that must be a single unit (rseq.h) */
+#define HP_STATIC_MAX  16         /* blocks in a segment that static rules have chosen */
+#define HP_PIECES_MAX  HP_RUN_MAX /* in any segment */
+#define HP_SECTION_MAX 48         /* in one that must be a single unit (rseq.h) */
+
+enum hp_seg_kind {
+    HP_SEG_PLAIN,
+    HP_SEG_TWIN,  /* a copy that leaves through the gates, by which a path is recorded */
+    HP_SEG_TRACE, /* a recorded path (traces.h) */
+};
+
+/* The blocks that a segment shall have, by their starts. */
+struct hp_run_plan {
+    uint64_t starts[HP_PIECES_MAX];
+    unsigned n;
+};
+
+/* How a segment continues after one of its pieces. */
+enum {
+    HP_WENT_ON, /* behind it */
+    HP_WENT_TO, /* to the target of its branch */
+    HP_WENT_BY, /* to the target of an indirect transfer */
+};
 
 struct hp_cached_piece {
     uint64_t start;
@@ -29,8 +49,10 @@ struct hp_cached_piece {
     uint32_t next;     /* next piece of the same page, 0: none */
     uint32_t next_too; /* the same for the second page it touches */
     uint16_t insns;
-    uint8_t taken; /* how the segment continues after it: 1 to the branch's target */
-    uint8_t first; /* of a run with its own id (in an rseq section) */
+    uint8_t taken;       /* HP_WENT_...; at the end of the segment 1 */
+    uint8_t first;       /* of a run with its own id (in an rseq section) */
+    uint16_t end_dead;   /* at its end: registers that may be used, */
+    bool end_flags_dead; /* and whether flags may */
 };
 
 struct hp_seg {
@@ -45,6 +67,10 @@ struct hp_seg {
     uint16_t dead;    /* registers overwritten before they are read */
     bool flags_dead;  /* the same for flags */
     bool gone;        /* its source changed or was unmapped */
+    bool is_head;     /* its executions are counted: traces.h */
+    bool on_trial;    /* to find out how often it is reached */
+    bool is_cool;     /* not often enough to be counted, for now */
+    uint8_t kind;     /* enum hp_seg_kind */
     uint16_t section; /* the rseq section it translates; 0: none */
 };
 
@@ -56,8 +82,11 @@ struct hp_exit {
     uint32_t id;      /* of the run up to it */
     uint32_t to;      /* the segment it leads to, 0: none */
     uint32_t next;    /* next exit that leads to the same segment, or waits in the same chain */
+    uint16_t piece;   /* by which it is left, in its segment */
     uint8_t taken;
-    bool waits; /* for its target to be translated */
+    bool waits;    /* for its target to be translated */
+    bool is_back;  /* its branch goes backwards */
+    bool recorded; /* by the segment itself */
 };
 
 struct hp_area {
@@ -70,7 +99,15 @@ struct hp_area {
     uint32_t n_segments;
 };
 
-enum { HP_GATE_EXIT, HP_GATE_SYSCALL, HP_GATE_FAR, HP_GATE_INT80, HP_GATE_X87, HP_GATE_COUNT };
+enum {
+    HP_GATE_EXIT,
+    HP_GATE_MISS,
+    HP_GATE_SYSCALL,
+    HP_GATE_FAR,
+    HP_GATE_INT80,
+    HP_GATE_X87,
+    HP_GATE_COUNT
+};
 
 extern struct hp_area hp_areas[];
 extern unsigned hp_n_areas;
@@ -89,15 +126,22 @@ void hp_cache_start(void);
  * is no code there or (see `*why`) it cannot be translated. */
 uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, bool land, const char **why);
 
-/* The same, only if it is already translated. */
+/* The same, only if it is already translated: the trace, if there is one. */
 uint32_t hp_cache_find(uint64_t pc);
+/* The copy of the segment for recording. */
+uint32_t hp_cache_find_twin(uint64_t pc);
+
+/* Everything that leads to the segment `from` leads to `to` from now on; they have the same start,
+ * or are the same: then its links are made anew. */
+void hp_cache_replace(uint32_t from, uint32_t to);
 
 /* For the translator: room for `code` bytes of code and `small` bytes of small items in an area
  * that reaches `pc`; NULL when the cache is full (hp_cache_get flushes it). */
 struct hp_area *hp_cache_room(uint64_t pc, uint32_t code, uint32_t small);
 
-/* The gate's address within the area. */
+/* The gate's address within the area, or within that of a place. */
 uint8_t *hp_cache_gate(const struct hp_area *area, int gate);
+uint8_t *hp_cache_gate_near(const uint8_t *place, int gate);
 
 uint32_t hp_cache_new_segment(void); /* 0: no room; also below */
 uint32_t hp_cache_new_exit(void);
@@ -110,6 +154,10 @@ const uint8_t *hp_cache_kept(uint32_t number);
 
 /* The segment is finished: makes it findable, and links what leads to it and where it leads. */
 void hp_cache_publish(uint32_t segment, struct hp_area *area);
+
+/* Emits the recording of the run `id`, which ends here, for translated code; `dead` are registers
+ * that may be used. */
+void hp_emit_ran(struct hp_emit *e, uint32_t id, bool taken, uint16_t dead, bool flags_dead);
 
 /* Links an exit to the segment it leads to. */
 void hp_cache_link(uint32_t exit, uint32_t segment);
@@ -165,9 +213,16 @@ static inline struct hp_emit hp_area_emit(const struct hp_area *area, uint8_t *p
 
 /* --- The translator (translate.c) ------------------------------------------------------------- */
 
-/* Translates the code at `pc`; with `land` it gets a landing at once. 0: there is no code (`*why`
- * is NULL), or it cannot be translated. */
-uint32_t hp_translate(struct hp_self *self, uint64_t pc, bool land, const char **why);
+/* What is to be translated. */
+struct hp_order {
+    uint64_t pc;
+    enum hp_seg_kind kind;
+    bool land;                      /* it gets a landing at once */
+    const struct hp_run_plan *plan; /* of a trace; else NULL: static rules choose its blocks */
+};
+
+/* Translates code. 0: there is no code (`*why` is NULL), or it cannot be translated. */
+uint32_t hp_translate(struct hp_self *self, const struct hp_order *order, const char **why);
 
 /* The program state at an address in a segment's code. */
 struct hp_spot {

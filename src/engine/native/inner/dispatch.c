@@ -8,6 +8,7 @@
 #include "engine/native/inner/landings.h"
 #include "engine/native/inner/rseq.h"
 #include "engine/native/inner/sys.h"
+#include "engine/native/inner/traces.h"
 #include "hotpath/stream.h"
 
 #include <errno.h>
@@ -52,6 +53,15 @@ void hp_lock(void)
     atomic_store_explicit(&lock_owner, tid, memory_order_relaxed);
 }
 
+bool hp_try_lock(void)
+{
+    uint32_t expected = 0;
+    if (!atomic_compare_exchange_strong(&lock_word, &expected, 1))
+        return false;
+    atomic_store_explicit(&lock_owner, hp_self()->tid, memory_order_relaxed);
+    return true;
+}
+
 void hp_unlock(void)
 {
     atomic_store_explicit(&lock_owner, 0, memory_order_relaxed);
@@ -92,7 +102,7 @@ static _Noreturn void enter(struct hp_self *self, uint32_t segment, uint64_t pc,
     }
     atomic_store(&self->where, HP_IN_CACHE);
     if (segment)
-        self->entry = (uint64_t)(uintptr_t)hp_segs[segment].code;
+        self->entry = (uint64_t)(uintptr_t)hp_segs[hp_traces_enter(self, segment)].code;
     hp_unlock();
     if (!segment)
         go_without(self, pc, why);
@@ -119,8 +129,11 @@ void hp_on_exit(struct hp_self *self)
     uint64_t pc = self->regs.rip = exit.target;
     atomic_store(&self->where, HP_IN_ENGINE);
     hp_lock();
-    hp_words_ran(self, exit.id, exit.taken);
+    if (!exit.recorded)
+        hp_words_ran(self, exit.id, exit.taken);
     uint64_t to = self->regs.rip = self->rseq ? hp_rseq_arrive(self, pc) : pc;
+    if (hp_traces_records(self))
+        hp_traces_add(self, number, to == pc ? to : 0);
     uint32_t segment = get(self, to, false, &why);
     if (segment && to == pc && before == atomic_load(&hp_cache_flushes))
         hp_cache_link(number, segment);
@@ -135,6 +148,8 @@ void hp_on_miss(struct hp_self *self)
     atomic_store(&self->where, HP_IN_ENGINE);
     uint32_t left = hp_engine.mode == HP_RECORD_COUNT ? *self->writer.next : 0;
     hp_lock();
+    if (hp_traces_records(self))
+        hp_traces_add(self, self->exit, pc);
     uint32_t segment = get(self, pc, true, &why);
     if (segment) {
         hp_land(segment, NULL);
@@ -191,6 +206,7 @@ static _Noreturn void write_again(struct hp_self *self)
 void hp_on_pending(struct hp_self *self)
 {
     self->stepping = false;
+    hp_traces_abandon(self);
     if (self->probing) /* something else came first */
         hp_probe_done(self, true);
     if (atomic_load(&hp_releasing) && !atomic_load(&hp_released) && self->where == HP_IN_CACHE)

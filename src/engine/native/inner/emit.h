@@ -136,6 +136,15 @@ static inline void hp_emit_jump(struct hp_emit *e, uint64_t to)
     hp_emit_u32(e, hp_emit_rel(e->at + 4, to));
 }
 
+/* Jumps when the condition, as in encodings, holds. */
+#define HP_X86_ZERO 4
+static inline void hp_emit_jump_if(struct hp_emit *e, unsigned condition, uint64_t to)
+{
+    hp_emit_byte(e, 0x0f);
+    hp_emit_byte(e, 0x80 | condition);
+    hp_emit_u32(e, hp_emit_rel(e->at + 4, to));
+}
+
 /* This many bytes of no-ops. */
 static inline void hp_emit_nops(struct hp_emit *e, unsigned n)
 {

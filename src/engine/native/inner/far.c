@@ -8,6 +8,7 @@
 #include "engine/native/inner/cpu.h"
 #include "engine/native/inner/decode_memory.h"
 #include "engine/native/inner/sys.h"
+#include "engine/native/inner/traces.h"
 #include "hotpath/stream.h"
 
 #include <string.h>
@@ -180,6 +181,7 @@ void hp_last_read(const struct hp_self *self, struct hp_last *l)
 
 void hp_on_far(struct hp_self *self)
 {
+    hp_traces_end(self);
     struct hp_last last;
     hp_last_read(self, &last);
     atomic_store(&self->where, HP_IN_ENGINE);
@@ -266,6 +268,7 @@ static int make_call(struct hp_self *self)
 
 void hp_on_int80(struct hp_self *self)
 {
+    hp_traces_end(self);
     struct hp_last last;
     uint32_t number = (uint32_t)self->regs.r[RAX];
     hp_last_read(self, &last);

@@ -218,6 +218,7 @@ struct hp_engine {
     uint32_t process; /* its number in the arena; 0: none yet */
     uint64_t room;    /* bytes of address space, or of private memory, available to the process */
     bool has_fsgsbase, has_pext, has_xsave;
+    bool flushes_often;              /* for tests */
     bool has_no_clock;               /* PR_SET_TSC: RDTSC faults */
     bool is_filtered;                /* the program has installed a seccomp filter */
     bool leaves_fatal;               /* fatal signals are left to the kernel: see filters.c */
@@ -239,6 +240,7 @@ uint64_t hp_engine_ns(uint64_t ticks);
 
 /* The lock of translation: cache, tables, maps, memory. Never taken on the executed path. */
 void hp_lock(void);
+bool hp_try_lock(void); /* false: another thread has it */
 void hp_unlock(void);
 void hp_lock_break(void); /* its holder will never return */
 
@@ -393,10 +395,12 @@ bool hp_words_fault(struct hp_self *self, uint64_t address, const uint8_t *pc, u
 /* --- Code in memory (maps.c) ------------------------------------------------------------------ */
 
 struct hp_mapped_place {
+    uint64_t low;    /* where the mapping begins */
     uint64_t high;   /* end of the mapping, or of adjacent executable ones */
     uint32_t module; /* record id */
     bool executable;
     bool writable; /* there, or possibly through another mapping of the same file */
+    bool solid;    /* a file's code: when any part of it changes, all translations of it go */
 };
 
 /* What is mapped at `address`; false: nothing. With the lock held. */

@@ -3,6 +3,7 @@
 
 #include "engine/native/inner/emit.h"
 #include "engine/native/inner/sys.h"
+#include "engine/native/inner/traces.h"
 
 #include <linux/mman.h>
 #include <string.h>
@@ -44,10 +45,13 @@ static void emit_entered(struct hp_emit *e, uint32_t id)
  *      next: 8 bytes
  *      mov ecx, gs:[target + 2]; lea ecx, [rcx - start >> 16]; jrcxz here
  *      jmp [next]
- *   here: mov rcx, gs:[rcx]; jmp segment
+ *   hot: jmp miss                                      if the segment can become the head of a
+ * trace here: count; jrcxz hot mov rcx, gs:[rcx]; jmp segment
  */
-uint8_t *hp_landing_write(uint8_t *place, uint64_t pc, uint32_t id, const uint8_t *segment)
+uint8_t *hp_landing_write(uint8_t *place, uint32_t segment, const uint8_t *code)
 {
+    struct hp_seg *seg = &hp_segs[segment];
+    uint64_t pc = seg->start;
     struct hp_emit e = {hp_cache_writable(place), (uint64_t)(uintptr_t)place};
     hp_emit_u64(&e, 0);
     hp_emit_byte(&e, 0x65); /* mov ecx, gs:[target + 2] */
@@ -56,26 +60,35 @@ uint8_t *hp_landing_write(uint8_t *place, uint64_t pc, uint32_t id, const uint8_
     hp_emit_byte(&e, 0x8d); /* lea ecx, [rcx - high] */
     hp_emit_byte(&e, 0x89);
     hp_emit_u32(&e, -(uint32_t)(pc >> 16));
+    bool counts = hp_traces_can_count(segment);
     hp_emit_byte(&e, 0xe3); /* jrcxz */
-    hp_emit_byte(&e, 6);
+    hp_emit_byte(&e, counts ? 11 : 6);
     hp_emit_byte(&e, 0xff); /* jmp [rip - ...] */
     hp_emit_byte(&e, 0x25);
     hp_emit_u32(&e, hp_emit_rel(e.at + 4, (uint64_t)(uintptr_t)place));
+    uint64_t hot = e.at;
+    if (counts) {
+        hp_emit_jump(&e, (uint64_t)(uintptr_t)hp_cache_gate_near(place, HP_GATE_MISS));
+        hp_traces_emit_head(&e, segment, seg->flags_dead);
+        hp_emit_byte(&e, seg->flags_dead ? 0x74 : 0xe3); /* jz hot; jrcxz hot */
+        hp_emit_byte(&e, (unsigned)(hot - e.at - 1) & 0xff);
+    }
     if (hp_engine.mode == HP_RECORD_COUNT)
-        emit_entered(&e, id);
+        emit_entered(&e, seg->first_piece ? hp_pieces[seg->first_piece].id : 0);
     hp_emit_restore(&e, 1, HP_AT_RCX);
-    if (segment)
-        hp_emit_jump(&e, (uint64_t)(uintptr_t)segment);
+    if (code)
+        hp_emit_jump(&e, (uint64_t)(uintptr_t)code);
     return (uint8_t *)(uintptr_t)e.at;
 }
 
-static uint8_t *make_landing(const struct hp_seg *seg)
+static uint8_t *make_landing(uint32_t segment)
 {
+    const struct hp_seg *seg = &hp_segs[segment];
     uint8_t *place = hp_cache_small((uint64_t)(uintptr_t)seg->code, HP_LANDING_SIZE);
     if (!place)
         return NULL;
     place = (uint8_t *)(((uintptr_t)place + 7) & ~(uintptr_t)7);
-    hp_landing_write(place, seg->start, hp_pieces[seg->first_piece].id, seg->code);
+    hp_landing_write(place, segment, seg->code);
     return place;
 }
 
@@ -86,7 +99,7 @@ void hp_land(uint32_t segment, uint8_t *landing)
     if (seg->landing || seg->gone)
         return;
     if (!landing)
-        landing = make_landing(seg);
+        landing = make_landing(segment);
     if (!landing)
         return;
     memcpy(hp_cache_writable(landing), entry, 8);
@@ -136,8 +149,8 @@ uint64_t hp_landings_size(void)
 
 /* --- Starting --------------------------------------------------------------------------------- */
 
-/* A place below 2 GiB: the kernel searches its upper half, we the rest. */
-static long find_place(long size)
+/* The kernel searches the upper half, we the rest. */
+long hp_pages_low(long size)
 {
     const long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     long place = hp_sys6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, flags | MAP_32BIT, -1, 0);
@@ -151,9 +164,9 @@ static long find_place(long size)
  * one huge page, if there is one. */
 static long map_table(long size)
 {
-    long place = find_place(2 * size);
+    long place = hp_pages_low(2 * size);
     if (hp_sys_failed(place))
-        return find_place(size);
+        return hp_pages_low(size);
     long table = (place + size - 1) & -size;
     if (table > place)
         hp_sys2(SYS_munmap, place, table - place);

@@ -14,11 +14,14 @@
 /* The table's address: below 2 GiB, so that it fits an instruction's operand. */
 extern uint32_t hp_landings_at;
 
+/* Memory below 2 GiB; a kernel's error if there is none. */
+long hp_pages_low(long size);
+
 /* Whether the processor extracts bits in one instruction (PEXT): then the table is larger. */
 extern bool hp_landings_have_pext;
 
 /* The maximum size of a landing in bytes. */
-#define HP_LANDING_SIZE 80
+#define HP_LANDING_SIZE 112
 
 bool hp_landings_start(bool has_pext);
 void hp_landings_flush(void);
@@ -26,9 +29,9 @@ uint64_t hp_landings_size(void);
 /* The low bits of a target that select its entry. */
 uint32_t hp_landings_mask(void);
 
-/* Writes a landing for the segment at `pc`, 8-byte aligned, without the jump to the segment if it
- * follows. Returns its end. */
-uint8_t *hp_landing_write(uint8_t *place, uint64_t pc, uint32_t id, const uint8_t *segment);
+/* Writes a landing for the segment, 8-byte aligned, with a jump to its code, unless that is NULL
+ * because it follows. Returns its end. */
+uint8_t *hp_landing_write(uint8_t *place, uint32_t segment, const uint8_t *code);
 
 /* Makes indirect transfers find the segment: through the landing already written, or a new one. */
 void hp_land(uint32_t segment, uint8_t *landing);

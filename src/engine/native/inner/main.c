@@ -249,11 +249,12 @@ static void end_former_program(uint32_t process)
         }
 }
 
-/* For tests: behaves as if memory could not be both writable and executable. */
-static bool wants_twice(const uint64_t *stack)
+/* For tests: HOTPATH_CACHE=twice behaves as if memory could not be both writable and executable;
+ * HOTPATH_CACHE=flush drops all translations every now and then. */
+static bool wants(const uint64_t *stack, const char *what)
 {
     for (const uint64_t *at = stack + 1 + stack[0] + 1; *at; at++)
-        if (strcmp((const char *)*at, "HOTPATH_CACHE=twice") == 0)
+        if (strcmp((const char *)*at, what) == 0)
             return true;
     return false;
 }
@@ -282,7 +283,8 @@ void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic)
     end_former_program(start->former);
     struct hp_image image;
     hp_load(start->path, &image); /* first: it may need certain addresses */
-    hp_areas_twice = wants_twice(stack);
+    hp_areas_twice = wants(stack, "HOTPATH_CACHE=twice");
+    hp_engine.flushes_often = wants(stack, "HOTPATH_CACHE=flush");
     hp_cache_start();
     struct hp_self *self = hp_thread_new();
     if (!self)

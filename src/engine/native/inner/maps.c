@@ -391,10 +391,14 @@ bool hp_maps_find(struct hp_self *self, uint64_t address, struct hp_mapped_place
     if (!range->path)
         range->path = hp_maps_no_path;
     *place = (struct hp_mapped_place){
-        .high = range->high, .executable = range->prot & PROT_EXEC && range->prot & PROT_READ};
+        .low = range->low,
+        .high = range->high,
+        .executable = range->prot & PROT_EXEC && range->prot & PROT_READ,
+    };
     if (!place->executable)
         return true;
     place->writable = range->prot & PROT_WRITE || range->shared;
+    place->solid = !place->writable && range->path[0] == '/';
     hp_maps_shared_code = hp_maps_shared_code || range->shared;
     range->used = true;
     place->module = module_of(self, range);
@@ -440,6 +444,25 @@ void hp_maps_drop(struct hp_self *self, uint64_t low, uint64_t high)
     }
 }
 
+/* A part of the i-th range changes. Of a file's code everything goes: see hp_mapped_place.solid. */
+static void let_go_of_code(uint32_t i, uint64_t from, uint64_t to)
+{
+    const struct hp_range *range = &hp_maps.items[i];
+    for (uint32_t k = i;
+         range->path && range->path[0] == '/' && k > 0 && hp_maps.items[k - 1].path == range->path;
+         k--)
+        from = hp_maps.items[k - 1].low;
+    for (uint32_t k = i + 1; range->path && range->path[0] == '/' && k < hp_maps.n &&
+                             hp_maps.items[k].path == range->path;
+         k++)
+        to = hp_maps.items[k].high;
+    if (range->path && range->path[0] == '/') {
+        from = from < range->low ? from : range->low;
+        to = to > range->high ? to : range->high;
+    }
+    hp_cache_invalidate(from, to);
+}
+
 void hp_maps_let_go(uint64_t low, uint64_t high)
 {
     for (uint32_t i = hp_ranges_from(&hp_maps, low); i < hp_maps.n && hp_maps.items[i].low < high;
@@ -448,7 +471,7 @@ void hp_maps_let_go(uint64_t low, uint64_t high)
         uint64_t from = range->low > low ? range->low : low;
         uint64_t to = range->high < high ? range->high : high;
         if (range->used)
-            hp_cache_invalidate(from, to);
+            let_go_of_code(i, from, to);
         if (range->used || range->shared)
             hp_guards_remove(from, to);
     }

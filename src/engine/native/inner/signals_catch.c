@@ -26,8 +26,11 @@ static void record_part(struct hp_self *self, const struct hp_seg *seg, const st
         hp_words_ran(self, piece->id, false);
     else if (spot->insns > 0)
         hp_words_ran_part(self, piece->id, spot->insns);
+    else if (spot->piece > 0 && !piece->first && piece[-1].taken == HP_WENT_BY &&
+             hp_engine.mode == HP_RECORD_COUNT)
+        hp_words_ran_part(self, piece->id, 0); /* says where the transfer went */
     else if (spot->piece > 0 && !piece->first)
-        hp_words_ran(self, piece[-1].id, piece[-1].taken);
+        hp_words_ran(self, piece[-1].id, piece[-1].taken != HP_WENT_ON);
 }
 
 /* Leaves the cache if the interrupted instruction is known and has had no effect (or it failed,

@@ -7,6 +7,7 @@
 #include "engine/native/inner/proc.h"
 #include "engine/native/inner/rseq.h"
 #include "engine/native/inner/sys.h"
+#include "engine/native/inner/traces.h"
 #include "hotpath/stream.h"
 
 #include <fcntl.h>
@@ -526,6 +527,7 @@ static _Noreturn void make_recorded(struct hp_self *self, uint64_t behind, uint3
 
 void hp_on_syscall(struct hp_self *self)
 {
+    hp_traces_end(self);
     const struct hp_exit *exit = &hp_exits[self->exit];
     make_recorded(self, exit->target, exit->id, hp_last_piece(exit->segment)->insns);
 }

@@ -6,6 +6,7 @@
  */
 #include "engine/native/inner/landings.h"
 #include "engine/native/inner/sys.h"
+#include "engine/native/inner/traces.h"
 #include "hotpath/stream.h"
 
 #include <fcntl.h>
@@ -232,6 +233,7 @@ void hp_threads_after_fork(struct hp_self *self)
         if (t != self)
             atomic_store(&t->in_use, 0);
     hp_signals_forget_held();
+    hp_traces_after_fork();
     list_lock = 0;
     hp_engine.process = 0;
     self->is_vforked = self->is_awaited = false; /* whatever the parent was */

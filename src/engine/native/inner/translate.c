@@ -21,25 +21,61 @@
 #define INSNS_MAX    256   /* the same for a long one */
 #define UNROLL_MAX   64    /* instructions in a segment up to which a loop may add an iteration */
 #define CODE_MAX     49152 /* bytes of a segment: a block of HP_BLOCK_MAX_INSNS, split if longer */
-#define SMALL_MAX    3072  /* bytes of stubs of a segment */
+#define SMALL_MAX    12288 /* bytes of stubs of a segment */
 #define CODE_RESERVE 320   /* the most that one instruction may need */
+#define AHEAD        6     /* instructions looked at beyond the segment */
 
 /* --- What the head does ----------------------------------------------------------------------- */
 
-static void learn_head(struct work *w)
+static void learn_head(struct hp_head *head, const struct hp_x86 *insn)
 {
-    const struct hp_x86 *insn = &w->insn;
-    if (!w->flags_known && (insn->reads_flags || insn->writes_flags)) {
-        w->flags_known = true;
-        w->flags_dead = !insn->reads_flags;
+    if (!head->flags_known && (insn->reads_flags || insn->writes_flags)) {
+        head->flags_known = true;
+        head->flags_dead = !insn->reads_flags;
     }
-    w->head_reads |= insn->reads;
+    head->reads |= insn->reads;
     if (insn->kind != HP_X86_PLAIN || insn->has_memory || insn->is_string ||
         insn->reads == 0xffff || insn->reads & 1 << HP_X86_RSP)
-        w->may_fault = true;
-    if (!w->may_fault)
-        w->dead |= insn->writes & (uint16_t)~w->head_reads;
+        head->may_fault = true;
+    if (!head->may_fault)
+        head->dead |= insn->writes & (uint16_t)~head->reads;
 }
+
+/* What the code at `pc` does first. Only a file's own code is looked at: see
+ * hp_mapped_place.solid. */
+static struct hp_head look_ahead(const struct work *w, uint64_t pc)
+{
+    struct hp_head head = {0};
+    uint32_t known = w->place.solid ? hp_cache_find(pc) : 0;
+    if (!w->place.solid || pc < w->place.low || pc >= w->place.high)
+        return head;
+    if (known)
+        return (struct hp_head){.dead = hp_segs[known].dead,
+                                .flags_known = true,
+                                .flags_dead = hp_segs[known].flags_dead};
+    for (unsigned i = 0; i < AHEAD && pc < w->place.high; i++) {
+        struct hp_x86 insn;
+        uint64_t rest = w->place.high - pc;
+        hp_x86_decode((const uint8_t *)(uintptr_t)pc, rest < 15 ? (unsigned)rest : 15, &insn);
+        learn_head(&head, &insn);
+        if (insn.kind != HP_X86_PLAIN || (head.flags_known && head.may_fault))
+            break;
+        pc += insn.length;
+    }
+    return head;
+}
+
+struct hp_head hp_work_ahead(const struct work *w, uint64_t pc, uint64_t other)
+{
+    struct hp_head head = look_ahead(w, pc), second;
+    if (other == pc)
+        return head;
+    second = look_ahead(w, other);
+    head.dead &= second.dead;
+    head.flags_dead = head.flags_dead && second.flags_dead;
+    return head;
+}
+
 /* --- Blocks ----------------------------------------------------------------------------------- */
 
 bool hp_work_is_foreign(const struct hp_x86 *insn)
@@ -104,8 +140,8 @@ bool hp_work_straight(struct work *w)
         hp_work_decode(w, w->pc, w->bytes, &w->insn);
         if (hp_work_is_foreign(&w->insn))
             return false;
-        if (w->head)
-            learn_head(w);
+        if (w->in_head)
+            learn_head(&w->head, &w->insn);
         if (in_memory_mode)
             hp_memory_insn(w);
         else
@@ -164,6 +200,7 @@ bool hp_work_begin(struct work *w, uint64_t pc)
 {
     w->pc = pc;
     w->insns = 0;
+    w->noted = false;
     hp_memory_begin(w);
     if (w->again) {
         const struct hp_cached_piece *piece =
@@ -185,6 +222,7 @@ bool hp_work_begin(struct work *w, uint64_t pc)
     w->bytes = (const uint8_t *)(uintptr_t)pc;
     w->high = place.high;
     w->module = place.module;
+    w->place = place;
     w->unguarded = UINT64_MAX;
     w->high = hp_rseq_next(pc, w->high);
     if (w->section && w->high > hp_section_stop(w, pc))
@@ -197,19 +235,25 @@ bool hp_work_begin(struct work *w, uint64_t pc)
     return true;
 }
 
-/* If segments cost only their translation, they are short and nothing is translated twice. */
+/* Whether segments are long from the start: if leaving one costs a word or a counter, and no traces
+ * will do better. */
+static bool are_long(void)
+{
+    return hp_engine.arena->traces == HP_TRACES_STATIC && hp_engine.mode != HP_RECORD_NONE;
+}
+
+/* Segments that cost only their translation are short, and nothing is translated twice. */
 static bool may_be_short(const struct work *w, uint64_t next)
 {
     return w->pieces + 1 < SHORT_PIECES && w->total <= SHORT_INSNS && !hp_cache_find(next) &&
            !(w->insn.kind == HP_X86_COND && w->insn.imm < 0) && next != hp_segs[w->segment].start;
 }
 
-/* If leaving a segment costs a word or a counter, segments are long: they continue into known code
- * and around loops. */
+/* Long ones continue into known code and around loops. */
 static bool may_be_long(const struct work *w, uint64_t next)
 {
     const struct hp_seg *seg = &hp_segs[w->segment];
-    if (w->pieces + 1 == HP_PIECES_MAX || w->total > INSNS_MAX)
+    if (w->pieces + 1 == HP_STATIC_MAX || w->total > INSNS_MAX)
         return false;
     for (unsigned i = 0; i <= w->pieces; i++)
         if (hp_pieces[seg->first_piece + i].start == next && w->total > UNROLL_MAX)
@@ -217,14 +261,38 @@ static bool may_be_long(const struct work *w, uint64_t next)
     return true;
 }
 
+/* Where the segment goes on after this piece, if that is decided already: by a plan, or because it
+ * is translated again. 0: it ends. */
+static uint64_t planned_next(const struct work *w)
+{
+    const struct hp_seg *seg = &hp_segs[w->segment];
+    unsigned i = w->pieces + 1;
+    if (w->again)
+        return i < seg->n_pieces ? hp_pieces[seg->first_piece + i].start : 0;
+    return i < w->plan->n ? w->plan->starts[i] : 0;
+}
+
+static bool is_planned(const struct work *w)
+{
+    return w->again || w->plan;
+}
+
+/* Whether the rules of this kind of segment let it continue at `next`. */
+static bool is_chosen(const struct work *w, uint64_t next)
+{
+    if (w->plan)
+        return planned_next(w) == next;
+    return are_long() ? may_be_long(w, next) : may_be_short(w, next);
+}
+
 /* Whether the segment should continue with the code at `next`, which follows `w->insn`. */
 static bool goes_on(const struct work *w, uint64_t next)
 {
     const struct hp_seg *seg = &hp_segs[w->segment];
     if (w->again)
-        return w->pieces + 1 < seg->n_pieces;
+        return planned_next(w) == next;
     if (!hp_emit_reaches((uint64_t)(uintptr_t)w->area->low, next) || hp_rseq_at(next) ||
-        !(hp_engine.mode == HP_RECORD_NONE ? may_be_short(w, next) : may_be_long(w, next)))
+        !is_chosen(w, next))
         return false;
     struct hp_mapped_place place;
     if (!hp_maps_find(w->self, next, &place) || !place.executable ||
@@ -236,19 +304,45 @@ static bool goes_on(const struct work *w, uint64_t next)
     return !hp_work_is_foreign(&insn);
 }
 
-/* A conditional jump: expected to be taken if backwards (a loop, which is unrolled), else not. */
+/* A conditional jump. Static rules expect it to be taken if backwards (a loop, which is unrolled),
+ * else not. */
 static bool emit_cond(struct work *w, uint64_t target, uint64_t behind, uint64_t *next)
 {
-    bool back = w->insn.imm < 0;
-    *next = back ? target : behind;
+    bool to_target = w->insn.imm < 0;
+    if (is_planned(w))
+        to_target = planned_next(w) == target && target != behind;
+    *next = to_target ? target : behind;
     bool more = goes_on(w, *next);
-    if (more && back) {
+    if (!more)
+        hp_exit_record(w, target, behind);
+    if (more && to_target) {
         hp_exit_cond(w, behind, false);
     } else {
         hp_exit_cond(w, target, true);
         if (!more)
-            hp_exit_jump(w, behind, false);
+            hp_exit_last(w, behind, false);
     }
+    return more;
+}
+
+/* An indirect transfer: the segment continues where it is expected to go, if anything is. */
+static bool emit_indirect(struct work *w, uint64_t *next)
+{
+    bool is_return = w->insn.kind == HP_X86_RET;
+    *next = 0;
+    if (is_return && w->insn.imm_at)
+        ; /* RET n is rare */
+    else if (is_planned(w))
+        *next = planned_next(w);
+    else if (is_return && w->n_returns)
+        *next = w->returns[--w->n_returns];
+    bool more = *next && goes_on(w, *next);
+    if (more)
+        hp_exit_expected(w, *next);
+    else if (is_return)
+        hp_exit_return(w);
+    else
+        hp_exit_indirect(w);
     return more;
 }
 
@@ -263,7 +357,7 @@ static bool emit_end(struct work *w, uint64_t *next)
         *next = target;
         more = goes_on(w, target);
         if (!more)
-            hp_exit_jump(w, target, true);
+            hp_exit_last(w, target, true);
         break;
     case HP_X86_CALL:
         *next = target;
@@ -272,28 +366,21 @@ static bool emit_end(struct work *w, uint64_t *next)
         if (more)
             w->returns[w->n_returns++] = behind;
         else
-            hp_exit_jump(w, target, true);
+            hp_exit_last(w, target, true);
         break;
     case HP_X86_COND: more = emit_cond(w, target, behind, next); break;
     case HP_X86_COUNTED:
         *next = behind;
         more = goes_on(w, behind);
+        if (!more)
+            hp_exit_record(w, target, behind);
         hp_exit_counted(w, target);
         if (!more)
-            hp_exit_jump(w, behind, false);
+            hp_exit_last(w, behind, false);
         break;
     case HP_X86_JUMP_IND:
-    case HP_X86_CALL_IND: hp_exit_indirect(w); break;
-    case HP_X86_RET:
-        if (w->n_returns && !insn->imm_at) {
-            *next = w->returns[--w->n_returns];
-            more = goes_on(w, *next);
-        }
-        if (more)
-            hp_exit_expected_return(w, *next);
-        else
-            hp_exit_return(w);
-        break;
+    case HP_X86_CALL_IND:
+    case HP_X86_RET: more = emit_indirect(w, next); break;
     case HP_X86_SYSCALL: hp_exit_gate(w, HP_GATE_SYSCALL, behind); break;
     case HP_X86_XBEGIN: /* a transaction that always fails immediately */
         hp_emit_byte(&w->e, 0xb8);
@@ -321,6 +408,15 @@ static bool emit_end(struct work *w, uint64_t *next)
     return more;
 }
 
+/* How the segment continues at `next`: HP_WENT_... */
+static uint8_t how_it_went(const struct work *w, uint64_t next)
+{
+    if (w->insn.kind == HP_X86_RET || w->insn.kind == HP_X86_JUMP_IND ||
+        w->insn.kind == HP_X86_CALL_IND)
+        return HP_WENT_BY;
+    return next == w->pc + w->insn.length ? HP_WENT_ON : HP_WENT_TO;
+}
+
 /* Makes one piece; true when another follows, at `*next`. */
 static bool make_piece(struct work *w, uint64_t *next, const char **why)
 {
@@ -345,10 +441,10 @@ static bool make_piece(struct work *w, uint64_t *next, const char **why)
     hp_memory_end(w, true);
     bool more = emit_end(w, next);
     if (w->piece)
-        w->piece->taken = more ? *next != w->pc + w->insn.length : 1;
+        w->piece->taken = more ? how_it_went(w, *next) : 1;
     w->total += w->insns + 1;
     w->pieces++;
-    w->head = w->head && (w->insn.kind == HP_X86_JUMP || w->insn.kind == HP_X86_CALL);
+    w->in_head = w->in_head && (w->insn.kind == HP_X86_JUMP || w->insn.kind == HP_X86_CALL);
     return more;
 }
 
@@ -366,14 +462,15 @@ static void place_constants(struct work *w)
 static void make_pieces(struct work *w, uint64_t pc, const char **why)
 {
     bool more = true;
-    w->head = true;
+    w->in_head = true;
     while (more && hp_work_begin(w, pc))
         more = make_piece(w, &pc, why);
 }
 
-uint32_t hp_translate(struct hp_self *self, uint64_t pc, bool land, const char **why)
+uint32_t hp_translate(struct hp_self *self, const struct hp_order *order, const char **why)
 {
-    struct work w = {.self = self};
+    uint64_t pc = order->pc;
+    struct work w = {.self = self, .plan = order->plan};
     *why = NULL;
     w.area = hp_cache_room(pc, CODE_MAX, SMALL_MAX);
     w.segment = w.area ? hp_cache_new_segment() : 0;
@@ -381,9 +478,10 @@ uint32_t hp_translate(struct hp_self *self, uint64_t pc, bool land, const char *
         return 0;
     struct hp_seg *seg = &hp_segs[w.segment];
     uint8_t *landing = w.area->code, *code = landing;
-    if (land) /* for its size; written again when the id is known */
-        code = hp_landing_write(landing, pc, 0, NULL);
-    *seg = (struct hp_seg){.start = pc, .code = code};
+    *seg = (struct hp_seg){.start = pc, .kind = (uint8_t)order->kind};
+    if (order->land) /* for its size; written again when the segment is known */
+        code = hp_landing_write(landing, w.segment, NULL);
+    seg->code = code;
     w.e = hp_area_emit(w.area, code);
     w.limit = w.e.at + CODE_MAX - 1024;
     if (!hp_section_begin(&w, pc, why))
@@ -398,16 +496,18 @@ uint32_t hp_translate(struct hp_self *self, uint64_t pc, bool land, const char *
     seg->n_pieces = w.pieces;
     seg->code_size = (uint32_t)(w.e.at - (uint64_t)(uintptr_t)seg->code);
     if (!w.section) { /* a section may be left at any instruction */
-        seg->dead = w.dead;
-        seg->flags_dead = w.flags_known && w.flags_dead;
+        seg->dead = w.head.dead;
+        seg->flags_dead = w.head.flags_dead;
     }
     struct hp_engine_stats *stats = &hp_engine.arena->stats;
     atomic_fetch_add_explicit(&stats->segments, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&stats->blocks, w.pieces, memory_order_relaxed);
     atomic_fetch_add_explicit(&stats->instructions, w.total, memory_order_relaxed);
     hp_cache_publish(w.segment, w.area);
-    if (land) {
-        hp_landing_write(landing, pc, hp_pieces[seg->first_piece].id, NULL);
+    if (order->land) {
+        uint8_t *end = hp_landing_write(landing, w.segment, NULL);
+        if (end != code) /* it needs less room than it might have */
+            hp_landing_write(landing += code - end, w.segment, NULL);
         hp_land(w.segment, landing);
     }
     return w.segment;

@@ -5,7 +5,7 @@
 #include "engine/native/inner/landings.h"
 #include "engine/native/inner/translate_impl.h"
 
-#define MISS_SIZE 128 /* bytes for a mispredicted return */
+#define MISS_SIZE 128 /* bytes for an indirect transfer that does not go where it is expected */
 
 /* --- Recording -------------------------------------------------------------------------------- */
 
@@ -21,6 +21,40 @@ static void emit_ran_indirect(struct work *w)
     hp_emit_add(&w->e, HP_X86_RCX, 4);
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_NEXT);
 }
+
+/* Whether segments record their ends in their own code: ways out of a section may have no
+ * additions, and those of a twin are recorded in C. */
+static bool records_inline(const struct work *w)
+{
+    return hp_engine.mode != HP_RECORD_NONE && !w->section &&
+           hp_segs[w->segment].kind != HP_SEG_TWIN &&
+           (hp_engine.mode != HP_RECORD_COUNT || w->id < hp_engine.arena->shape.counted);
+}
+
+/* What may be used at the end of this piece: found when it is translated first, and kept. */
+static void learn_end(struct work *w, uint64_t target, uint64_t other)
+{
+    if (w->again) {
+        const struct hp_cached_piece *piece =
+            &hp_pieces[hp_segs[w->segment].first_piece + w->pieces];
+        w->end = (struct hp_head){.dead = piece->end_dead, .flags_dead = piece->end_flags_dead};
+        return;
+    }
+    w->end = hp_work_ahead(w, target, other);
+    w->piece->end_dead = w->end.dead;
+    w->piece->end_flags_dead = w->end.flags_dead;
+}
+
+void hp_exit_record(struct work *w, uint64_t target, uint64_t other)
+{
+    if (!records_inline(w) || hp_engine.mode == HP_RECORD_COUNT)
+        return; /* each way out has a counter of its own */
+    learn_end(w, target, other);
+    uint16_t dead = w->end.dead & (uint16_t)~w->insn.reads; /* LOOP and its kind use rcx */
+    hp_emit_ran(&w->e, w->id, true, dead, false);
+    w->noted = true;
+}
+
 /* --- Exits ------------------------------------------------------------------------------------ */
 
 static uint8_t *make_stub(struct work *w, uint32_t exit, int gate)
@@ -45,7 +79,10 @@ static void emit_exit(struct work *w, uint64_t target, bool taken)
                              .patch = (uint8_t *)(uintptr_t)w->e.at,
                              .segment = w->segment,
                              .id = w->id,
-                             .taken = taken};
+                             .piece = (uint16_t)w->pieces,
+                             .taken = taken,
+                             .is_back = target <= w->pc,
+                             .recorded = w->noted};
     exit->stub = make_stub(w, number, HP_GATE_EXIT);
     hp_emit_u32(&w->e, hp_emit_rel(w->e.at + 4, (uint64_t)(uintptr_t)exit->stub));
 }
@@ -55,6 +92,16 @@ void hp_exit_jump(struct work *w, uint64_t target, bool taken)
     hp_emit_align_patch(&w->e, 1);
     hp_emit_byte(&w->e, 0xe9);
     emit_exit(w, target, taken);
+}
+
+void hp_exit_last(struct work *w, uint64_t target, bool taken)
+{
+    if (!w->noted && records_inline(w)) {
+        learn_end(w, target, target);
+        hp_emit_ran(&w->e, w->id, taken, w->end.dead, w->end.flags_dead);
+        w->noted = true;
+    }
+    hp_exit_jump(w, target, taken);
 }
 
 /* Leaves when the condition holds (`taken`) or does not. */
@@ -142,12 +189,30 @@ static void emit_load_target(struct work *w)
     hp_emit_bytes(&w->e, w->bytes + insn->modrm_at + 1, insn->length - insn->modrm_at - 1u);
 }
 
+/* Goes where HP_AT_TARGET says through the gate, so that a path can be recorded. */
+static void emit_miss(struct work *w)
+{
+    uint32_t number = 0;
+    if (!w->again) {
+        number = hp_cache_new_exit();
+        hp_exits[number] =
+            (struct hp_exit){.segment = w->segment, .id = w->id, .piece = (uint16_t)w->pieces};
+    }
+    hp_emit_set(&w->e, HP_AT_EXIT, number);
+    hp_emit_jump(&w->e,
+                 w->again ? w->e.at : (uint64_t)(uintptr_t)hp_cache_gate(w->area, HP_GATE_MISS));
+}
+
 /*
  * Goes where HP_AT_TARGET says, with rcx saved: the table leads to the landing. The target is still
  * in rcx when nothing is recorded.
  */
 static void emit_lookup(struct work *w)
 {
+    if (hp_segs[w->segment].kind == HP_SEG_TWIN) {
+        emit_miss(w);
+        return;
+    }
     static const uint8_t low_rcx[] = {0x0f, 0xb7, 0xc9};         /* movzx ecx, cx */
     static const uint8_t low[] = {0x65, 0x0f, 0xb7, 0x0c, 0x25}; /* movzx ecx, word gs:[target] */
     static const uint8_t load[] = {0x65, 0x8b, 0x0c, 0x25};      /* mov ecx, gs:[target] */
@@ -210,7 +275,7 @@ static void emit_add_value(struct work *w, uint64_t value)
     hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
 }
 
-/* A mispredicted return; rcx is the distance from the expected address. */
+/* A transfer that went elsewhere; rcx is the distance from the expected address. */
 static uint64_t make_miss(struct work *w, uint64_t expected)
 {
     struct hp_emit saved = w->e;
@@ -224,20 +289,32 @@ static uint64_t make_miss(struct work *w, uint64_t expected)
     return (uint64_t)(uintptr_t)w->area->small;
 }
 
+/* rcx := where the transfer goes. */
+static void emit_load_any(struct work *w)
+{
+    if (w->insn.kind == HP_X86_RET) {
+        hp_emit_byte(&w->e, 0x59); /* pop rcx */
+        return;
+    }
+    emit_load_target(w);
+    if (w->insn.kind == HP_X86_CALL_IND)
+        hp_exit_push_return(w);
+}
+
 /*
- * The return from a call in the same segment: compares the address with the expected one, without
- * flags, and continues.
+ * An indirect transfer after which the segment continues at `expected`: compares the address with
+ * the real one, without flags.
  *
- *      pop rcx; mov rax, -expected; lea rcx, [rcx + rax]; jrcxz behind; jmp elsewhere
+ *      rcx := target; mov rax, -expected; lea rcx, [rcx + rax]; jrcxz behind; jmp elsewhere
  */
-void hp_exit_expected_return(struct work *w, uint64_t expected)
+void hp_exit_expected(struct work *w, uint64_t expected)
 {
     static const uint8_t load[] = {0x48, 0x8b, 0x05};      /* mov rax, [rip + constant] */
     static const uint8_t lea[] = {0x48, 0x8d, 0x0c, 0x01}; /* lea rcx, [rcx + rax] */
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
+    mark(w, false, true, NOT_SAVED, NOT_SAVED);
+    emit_load_any(w);
     hp_emit_save(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
-    mark(w, false, true, HP_X86_RAX, NOT_SAVED);
-    hp_emit_byte(&w->e, 0x59); /* pop rcx */
     hp_emit_bytes(&w->e, load, sizeof load);
     add_constant(w, -expected);
     hp_emit_bytes(&w->e, lea, sizeof lea);
@@ -256,7 +333,8 @@ void hp_exit_gate(struct work *w, int gate, uint64_t target)
         return;
     }
     uint32_t number = hp_cache_new_exit();
-    hp_exits[number] = (struct hp_exit){.target = target, .segment = w->segment, .id = w->id};
+    hp_exits[number] = (struct hp_exit){
+        .target = target, .segment = w->segment, .id = w->id, .piece = (uint16_t)w->pieces};
     hp_emit_set(&w->e, HP_AT_EXIT, number);
     hp_emit_jump(&w->e, (uint64_t)(uintptr_t)hp_cache_gate(w->area, gate));
 }

@@ -13,6 +13,14 @@
 #define NOT_SAVED    0xff
 #define MEMORY_INSNS 96 /* in a block, in memory mode: a segment must always fit its room */
 
+/* What code does first: which registers it overwrites before it reads them, as long as it can
+ * neither fault nor transfer control, and whether it overwrites all flags before it reads any. */
+struct hp_head {
+    bool may_fault;
+    uint16_t reads, dead;
+    bool flags_known, flags_dead;
+};
+
 /* A constant after the code, and its reader. */
 struct constant {
     uint8_t *disp;
@@ -33,6 +41,7 @@ struct work {
     struct hp_emit e;
     uint64_t limit; /* e.at must stay below */
     uint32_t segment;
+    const struct hp_run_plan *plan; /* NULL: none */
 
     /* The source of the current piece. */
     const uint8_t *bytes; /* of the instruction at `pc` */
@@ -47,8 +56,10 @@ struct work {
     unsigned insns;      /* in this piece so far */
     unsigned pieces;     /* before this one */
     unsigned total;      /* instructions in the segment */
+    bool noted;          /* the end of this piece has been recorded */
+    struct hp_head end;  /* what is known about the code after this piece */
 
-    struct constant constants[HP_PIECES_MAX + 1];
+    struct constant constants[2 * HP_PIECES_MAX + 1];
     unsigned n_constants;
 
     /* An rseq section, which must be translated as a unit. */
@@ -66,9 +77,9 @@ struct work {
     unsigned n_returns;
 
     /* What runs in any case: up to a conditional jump. */
-    bool head, may_fault;
-    uint16_t head_reads, dead;
-    bool flags_known, flags_dead;
+    bool in_head;
+    struct hp_head head;
+    struct hp_mapped_place place; /* of the current piece */
 
     /* Memory mode: see translate_memory.c. */
     int addresses;       /* of complete instructions, beyond HP_AT_ADDRESS */
@@ -146,6 +157,10 @@ bool hp_work_straight(struct work *w);
 /* The piece is complete: gives it its id in the stream. False when the code map is full. */
 bool hp_work_describe(struct work *w, uint64_t end);
 
+/* What both of the places do first, as far as this piece may rely on it (`other` may be the
+ * same). */
+struct hp_head hp_work_ahead(const struct work *w, uint64_t pc, uint64_t other);
+
 /* --- Sections of rseq (translate_section.c) --------------------------------------------------- */
 
 /* Checks whether a section starts at `pc` (then w->section is set). False: it does, but cannot be
@@ -175,20 +190,25 @@ void hp_emit_address(struct work *w, unsigned reg);
 
 /* --- Exits (translate_exits.c) ---------------------------------------------------------------- */
 
+/* The segment ends with this piece, and all ways out of it lead to one of the two places: records
+ * it here if that can be done once for all. */
+void hp_exit_record(struct work *w, uint64_t target, uint64_t other);
+
 /* Jumps to another segment: always, when the condition of w->insn holds (`taken`) or not, or as
- * LOOP and its kind say. `taken` is what the stream counts. */
+ * LOOP and its kind say. `taken` is what the stream counts. `last`: no other way out follows. */
 void hp_exit_jump(struct work *w, uint64_t target, bool taken);
+void hp_exit_last(struct work *w, uint64_t target, bool taken);
 void hp_exit_cond(struct work *w, uint64_t target, bool taken);
 void hp_exit_counted(struct work *w, uint64_t target);
 
 /* Pushes the program's return address. */
 void hp_exit_push_return(struct work *w);
 
-/* Indirect jumps and calls, returns; a return that is expected at `expected`, where the segment
+/* Indirect jumps and calls, returns; one that is expected to go to `expected`, where the segment
  * continues. */
 void hp_exit_indirect(struct work *w);
 void hp_exit_return(struct work *w);
-void hp_exit_expected_return(struct work *w, uint64_t expected);
+void hp_exit_expected(struct work *w, uint64_t expected);
 
 /* Leaves for C; does not return. */
 void hp_exit_gate(struct work *w, int gate, uint64_t target);

@@ -6,6 +6,7 @@
 #include "engine/native/inner/x87.h"
 
 #include "engine/native/inner/far.h"
+#include "engine/native/inner/traces.h"
 #include "hotpath/stream.h"
 
 #include <string.h>
@@ -100,6 +101,7 @@ static bool read_pointer(const struct hp_last *l, uint64_t at, unsigned size, ui
 
 void hp_on_x87(struct hp_self *self)
 {
+    hp_traces_end(self);
     struct hp_last last;
     uint64_t addresses[2], pointer;
     unsigned size;

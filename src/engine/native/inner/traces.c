@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+#include "engine/native/inner/traces.h"
+
+#include "engine/native/inner/landings.h"
+#include "engine/native/inner/sys.h"
+
+#define TRACE_BLOCKS 48        /* a trace does not continue after so many blocks, */
+#define TRACE_INSNS  512       /* or more instructions than these */
+#define UNROLL_INSNS 64        /* a loop gets another round up to so many */
+#define TRIAL        256       /* executions in which a head shows how often it is reached */
+#define PAUSE        7         /* executions between two recordings from a head */
+#define CANDIDATES   1024      /* heads whose paths are kept until one is chosen */
+#define RECORDINGS   4         /* paths of each */
+#define NEVER        (1 << 30) /* executions until a head that cannot be a trace is tried again */
+
+/* Countdown of heads, by segment; below 2 GiB. NULL: there are no traces. */
+static uint32_t *heads;
+/* When counting began; of a segment that is cool, the next one that is. */
+static uint32_t *since;
+static uint32_t first_cool;
+static uint32_t next_warm;             /* age of the program */
+static uint64_t n_traces, trace_bytes; /* made by this process; in the cache */
+
+/* The path being recorded. */
+static struct {
+    struct hp_self *self; /* the thread; NULL: none */
+    int32_t tid;
+    struct hp_run_plan plan;
+    unsigned insns;
+} recorder;
+
+void hp_traces_start(uint32_t max_segments)
+{
+    if (hp_engine.arena->traces != HP_TRACES_NET && hp_engine.arena->traces != HP_TRACES_PATHS)
+        return;
+    long place = hp_pages_low((long)(max_segments * sizeof *heads));
+    since = hp_pages(max_segments * sizeof *since);
+    if (!hp_sys_failed(place) && since)
+        heads = (uint32_t *)place;
+    next_warm = 1 << 17; /* a fifth of a second or so */
+}
+
+/* --- Heads ------------------------------------------------------------------------------------ */
+
+bool hp_traces_can_count(uint32_t segment)
+{
+    const struct hp_seg *seg = &hp_segs[segment];
+    return heads && seg->kind == HP_SEG_PLAIN && !seg->section && !seg->is_cool;
+}
+
+static uint32_t now(void)
+{
+    return (uint32_t)(hp_engine_ticks() >> 12);
+}
+
+static void make_head(uint32_t segment)
+{
+    struct hp_seg *seg = &hp_segs[segment];
+    if (seg->is_head)
+        return;
+    seg->is_head = true;
+    uint32_t after = hp_engine.arena->traces == HP_TRACES_NET ? hp_engine.arena->traces_after : 1;
+    seg->on_trial = after > TRIAL;
+    heads[segment] = seg->on_trial ? TRIAL : after;
+    since[segment] = now();
+    atomic_fetch_add_explicit(&hp_engine.arena->stats.heads, 1, memory_order_relaxed);
+}
+
+void hp_traces_emit_head(struct hp_emit *e, uint32_t segment, bool flags_dead)
+{
+    static const uint8_t dec[] = {0xff, 0x0c, 0x25};   /* dec dword [counter] */
+    static const uint8_t load[] = {0x8b, 0x0c, 0x25};  /* mov ecx, [counter] */
+    static const uint8_t less[] = {0x8d, 0x49, 0xff};  /* lea ecx, [rcx - 1] */
+    static const uint8_t store[] = {0x89, 0x0c, 0x25}; /* mov [counter], ecx */
+    uint32_t counter = (uint32_t)(uintptr_t)&heads[segment];
+    make_head(segment);
+    if (flags_dead) {
+        hp_emit_bytes(e, dec, sizeof dec);
+        hp_emit_u32(e, counter);
+        return;
+    }
+    hp_emit_bytes(e, load, sizeof load);
+    hp_emit_u32(e, counter);
+    hp_emit_bytes(e, less, sizeof less);
+    hp_emit_bytes(e, store, sizeof store);
+    hp_emit_u32(e, counter);
+}
+
+/* The segment is not counted any more. */
+static void cool(uint32_t segment)
+{
+    hp_segs[segment].is_cool = true;
+    hp_cache_replace(segment, segment);
+    since[segment] = first_cool;
+    first_cool = segment;
+}
+
+/* The trial of a head is over: would it become hot within as much time as the program has run? */
+static void judge(uint32_t segment)
+{
+    struct hp_seg *seg = &hp_segs[segment];
+    uint64_t after = hp_engine.arena->traces_after;
+    uint64_t needs = (uint64_t)(now() - since[segment]) * (after / TRIAL);
+    seg->on_trial = false;
+    heads[segment] = (uint32_t)after - TRIAL;
+    if (needs > now() - (uint32_t)(hp_engine.tsc_start >> 12))
+        cool(segment);
+}
+
+/* The program has run twice as long as at the last time: all heads are tried again. */
+static void warm_all(void)
+{
+    uint32_t age = now() - (uint32_t)(hp_engine.tsc_start >> 12);
+    if (age < next_warm)
+        return;
+    next_warm = 2 * age;
+    for (uint32_t segment = first_cool, next; segment; segment = next) {
+        next = since[segment];
+        hp_segs[segment].is_cool = hp_segs[segment].is_head = false;
+        if (!hp_segs[segment].gone)
+            hp_cache_replace(segment, segment);
+    }
+    first_cool = 0;
+}
+
+/* --- Recording -------------------------------------------------------------------------------- */
+
+bool hp_traces_records(const struct hp_self *self)
+{
+    return recorder.self == self;
+}
+
+static void stop(void)
+{
+    recorder.self = NULL;
+}
+
+/* Notes what became of the traces, for the report. */
+static void note(enum hp_traces_event_kind kind)
+{
+    struct hp_arena *arena = hp_engine.arena;
+    uint32_t i = atomic_fetch_add(&arena->n_traces_events, 1);
+    if (i < HP_TRACES_EVENTS)
+        arena->traces_events[i] =
+            (struct hp_traces_event){.ns = hp_engine_ns(hp_engine_ticks() - hp_engine.tsc_start),
+                                     .kind = kind,
+                                     .process = hp_engine.process,
+                                     .traces = n_traces,
+                                     .bytes = trace_bytes};
+}
+
+void hp_traces_flushed(void)
+{
+    if (trace_bytes)
+        note(HP_TRACES_FLUSHED_FULL);
+    trace_bytes = 0;
+    stop();
+    first_cool = 0;
+}
+
+void hp_traces_after_fork(void)
+{
+    stop();
+}
+
+static void abandon(void)
+{
+    atomic_fetch_add_explicit(&hp_engine.arena->stats.abandoned, 1, memory_order_relaxed);
+    stop();
+}
+
+void hp_traces_abandon(struct hp_self *self)
+{
+    if (recorder.self == self) /* only this thread can have set it */
+        abandon();
+}
+
+/* A head has become hot, in this thread. Only one path is recorded at a time. */
+static void begin(struct hp_self *self, uint32_t segment)
+{
+    heads[segment] = hp_engine.arena->traces_after;
+    if (recorder.self && (recorder.self == self || !hp_thread_is_dead(recorder.tid)))
+        return;
+    recorder.plan.n = recorder.insns = 0;
+    recorder.tid = self->tid;
+    recorder.self = self;
+}
+
+static uint32_t twin_of(struct hp_self *self, uint64_t pc)
+{
+    const char *why;
+    uint32_t twin = hp_cache_find_twin(pc);
+    if (twin)
+        return twin;
+    struct hp_order order = {.pc = pc, .kind = HP_SEG_TWIN};
+    return hp_translate(self, &order, &why);
+}
+
+uint32_t hp_traces_enter(struct hp_self *self, uint32_t segment)
+{
+    const struct hp_seg *seg = &hp_segs[segment];
+    if (first_cool)
+        warm_all();
+    if (seg->is_head && seg->kind == HP_SEG_PLAIN && !seg->is_cool &&
+        (int32_t)heads[segment] <= 0) {
+        if (seg->on_trial)
+            judge(segment);
+        else
+            begin(self, segment);
+    }
+    if (recorder.self != self)
+        return segment;
+    uint32_t twin = seg->section ? 0 : twin_of(self, seg->start);
+    if (!twin)
+        abandon();
+    return twin ? twin : segment;
+}
+
+/* --- Making ----------------------------------------------------------------------------------- */
+
+static void count_trace(const struct hp_seg *seg)
+{
+    struct hp_engine_stats *stats = &hp_engine.arena->stats;
+    uint32_t insns = 0;
+    for (uint32_t i = 0; i < seg->n_pieces; i++)
+        insns += hp_pieces[seg->first_piece + i].insns;
+    n_traces++;
+    trace_bytes += seg->code_size;
+    atomic_fetch_add_explicit(&stats->traces, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&stats->trace_blocks, seg->n_pieces, memory_order_relaxed);
+    atomic_fetch_add_explicit(&stats->trace_insns, insns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&stats->trace_bytes, seg->code_size, memory_order_relaxed);
+}
+
+/* The paths recorded from one head. */
+struct candidate {
+    uint64_t head;
+    unsigned n;
+    struct recording {
+        struct hp_run_plan plan;
+        uint32_t times;
+    } paths[RECORDINGS];
+};
+static struct candidate candidates[CANDIDATES];
+
+/* How many blocks two paths begin with in common. */
+static unsigned common(const struct hp_run_plan *a, const struct hp_run_plan *b)
+{
+    unsigned n = 0;
+    while (n < a->n && n < b->n && a->starts[n] == b->starts[n])
+        n++;
+    return n;
+}
+
+/* Adds the path to those of its head; the rarest goes if there are too many. */
+static struct recording *add_path(struct candidate *c, const struct hp_run_plan *plan)
+{
+    struct recording *rarest = &c->paths[0];
+    for (unsigned i = 0; i < c->n; i++) {
+        struct recording *path = &c->paths[i];
+        if (path->plan.n == plan->n && common(&path->plan, plan) == plan->n)
+            return path;
+        if (path->times < rarest->times)
+            rarest = path;
+    }
+    if (c->n < RECORDINGS)
+        rarest = &c->paths[c->n++];
+    *rarest = (struct recording){.plan = *plan};
+    return rarest;
+}
+
+/*
+ * The path just recorded is one of its head's. Chooses what shall be the trace; false: more must be
+ * recorded. With a path profile it is the first path that was executed often enough. With NET it is
+ * what two tails have in common: where the second one went elsewhere, a longer trace would be left.
+ */
+static bool choose(struct hp_run_plan *plan)
+{
+    uint64_t head = plan->starts[0];
+    struct candidate *c = &candidates[(head * 0x9e3779b97f4a7c15u >> 32) % CANDIDATES];
+    if (c->head != head)
+        c->n = 0;
+    c->head = head;
+    struct recording *path = add_path(c, plan);
+    path->times++;
+    if (hp_engine.arena->traces == HP_TRACES_PATHS && path->times < hp_engine.arena->traces_after)
+        return false;
+    if (hp_engine.arena->traces == HP_TRACES_NET && c->n == 1 && path->times == 1)
+        return false;
+    if (hp_engine.arena->traces == HP_TRACES_NET)
+        plan->n = common(&c->paths[0].plan, plan);
+    c->head = 0;
+    return true;
+}
+
+/* The recorded path is complete. */
+static void make(struct hp_self *self)
+{
+    const char *why;
+    uint64_t pc = recorder.plan.starts[0];
+    uint32_t head = hp_cache_find(pc);
+    if (!choose(&recorder.plan)) {
+        if (head && hp_segs[head].is_head)
+            heads[head] = hp_engine.arena->traces == HP_TRACES_NET ? PAUSE : 1;
+        stop();
+        return;
+    }
+    struct hp_order order = {.pc = pc, .kind = HP_SEG_TRACE, .plan = &recorder.plan};
+    order.land = head && hp_segs[head].landing;
+    uint32_t trace =
+        head && hp_segs[head].kind == HP_SEG_PLAIN ? hp_translate(self, &order, &why) : 0;
+    if (!trace) {
+        if (head && hp_segs[head].is_head)
+            heads[head] = NEVER;
+        abandon();
+        return;
+    }
+    hp_cache_replace(head, trace);
+    count_trace(&hp_segs[trace]);
+    stop();
+}
+
+/* Adds the pieces of the twin that were run. False: the path is long enough. */
+static bool add_pieces(const struct hp_seg *twin, uint32_t last)
+{
+    struct hp_run_plan *plan = &recorder.plan;
+    for (uint32_t i = 0; i <= last; i++) {
+        const struct hp_cached_piece *piece = &hp_pieces[twin->first_piece + i];
+        if (plan->n == HP_PIECES_MAX)
+            return false;
+        plan->starts[plan->n++] = piece->start;
+        recorder.insns += piece->insns;
+    }
+    return plan->n < TRACE_BLOCKS && recorder.insns <= TRACE_INSNS;
+}
+
+/* Whether the path ends before the code at `next`: there it closes a loop that is long enough. */
+static bool ends_before(uint64_t next)
+{
+    return next == recorder.plan.starts[0] && recorder.insns > UNROLL_INSNS;
+}
+
+void hp_traces_add(struct hp_self *self, uint32_t number, uint64_t next)
+{
+    const struct hp_exit *exit = &hp_exits[number];
+    const struct hp_seg *twin = &hp_segs[exit->segment];
+    if (twin->kind != HP_SEG_TWIN) {
+        abandon();
+        return;
+    }
+    if (!add_pieces(twin, exit->piece) || !next || ends_before(next))
+        make(self);
+}
+
+void hp_traces_end(struct hp_self *self)
+{
+    if (recorder.self != self)
+        return;
+    if (!hp_try_lock()) { /* its holder may be waiting for this thread */
+        abandon();
+        return;
+    }
+    hp_traces_add(self, self->exit, 0);
+    hp_unlock();
+}
