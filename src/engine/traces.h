@@ -8,8 +8,8 @@
 #include "base/names.h"
 #include "engine/arena.h"
 
-/* What is usual where nothing else is said, as help shows it: see hp_traces_usual(). */
-#define HP_TRACES_USUAL "net:50"
+/* What is usual where something is recorded, as help shows it: see hp_traces_usual(). */
+#define HP_TRACES_USUAL "net:5000"
 
 struct hp_traces_choice {
     enum hp_traces how;
