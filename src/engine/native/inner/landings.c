@@ -45,8 +45,13 @@ static void emit_entered(struct hp_emit *e, uint32_t id)
  *      next: 8 bytes
  *      mov ecx, gs:[target + 2]; lea ecx, [rcx - start >> 16]; jrcxz here
  *      jmp [next]
- *   hot: jmp miss                                      if the segment can become the head of a
- * trace here: count; jrcxz hot mov rcx, gs:[rcx]; jmp segment
+ *   hot:
+ *      jmp miss
+ *   here:
+ *      count; jrcxz hot
+ *      mov rcx, gs:[rcx]; jmp segment
+ *
+ * `hot` and the count are there if the segment can become the head of a trace.
  */
 uint8_t *hp_landing_write(uint8_t *place, uint32_t segment, const uint8_t *code)
 {
