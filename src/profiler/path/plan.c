@@ -118,6 +118,17 @@ static void extend(struct hp_path_segment *segment, const struct hp_block *block
     segment->n++;
 }
 
+/* Whether an indirect jump between the two blocks may be a longjmp: from one function into the
+ * middle of another. */
+static bool may_land(const struct hp_path_plan *plan, uint32_t from, uint32_t to)
+{
+    struct hp_frame_source *frames = plan->frames;
+    if (frames->is_entry(frames, to))
+        return false;
+    uint32_t left = frames->function_of(frames, from), entered = frames->function_of(frames, to);
+    return left != HP_NO_ID && entered != HP_NO_ID && left != entered;
+}
+
 /* The last transfer goes to a block of the unit. */
 static void close_inside(struct hp_path_segment *segment, const struct hp_block *block, uint32_t to,
                          const struct hp_block *next, bool taken, struct action action)
@@ -129,7 +140,7 @@ static void close_inside(struct hp_path_segment *segment, const struct hp_block 
     segment->target = next->start;
     segment->to = to;
     segment->place = action.act == HP_ACT_ADDRESS ? block->last : block->end;
-    if (action.act == HP_ACT_INDIRECT || behind)
+    if (behind)
         action.act = HP_ACT_SLOW;
     segment->act[0] = segment->act[1] = (uint8_t)action.act;
 }
@@ -203,6 +214,8 @@ static void plan_unit(struct hp_path_plan *plan, const struct hp_code *code, siz
             extend(&segment, block, taken, action.add);
             continue;
         }
+        if (action.act == HP_ACT_INDIRECT)
+            action.act = may_land(plan, blocks[i], blocks[i + 1]) ? HP_ACT_SLOW : HP_ACT_CYCLE;
         close_inside(&segment, block, blocks[i + 1], next, taken, action);
         keep(plan, &segment, unit, is_first, false);
         is_first = false;
