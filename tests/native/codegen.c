@@ -295,9 +295,30 @@ static void filled(void)
     printf("sum %ld\n", sum);
 }
 
+/* Code that is reached by a jump from another page, seldom but many times: whatever the engine has
+ * learned about it until then, it must see that it changes. */
+static void seldom(void)
+{
+    unsigned char *page = pages(2, PROT_READ | PROT_WRITE | PROT_EXEC);
+    unsigned char jump[5] = {0xe9};
+    int32_t distance = -PAGE - (int32_t)sizeof jump;
+    memcpy(jump + 1, &distance, 4);
+    memcpy(page + PAGE, jump, sizeof jump); /* to the first page */
+    long sum = 0;
+    for (int i = 0; i < 4; i++) {
+        write_add(page, i);
+        for (int k = 0; k < 400; k++) {
+            sum += as_function(page + PAGE)(k);
+            usleep(50);
+        }
+    }
+    printf("sum %ld\n", sum);
+}
+
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
+        {"seldom", seldom},
         {"writable", writable},
         {"protected", protected_},
         {"remapped", remapped},

@@ -505,7 +505,9 @@ static void remove_from_hash(uint32_t segment)
  * 0. */
 static void unlink_incoming(struct hp_seg *seg, uint32_t to)
 {
-    for (uint32_t i = seg->incoming, next; i; i = next) {
+    uint32_t first = seg->incoming;
+    seg->incoming = 0; /* `to` may be this segment */
+    for (uint32_t i = first, next; i; i = next) {
         next = hp_exits[i].next;
         hp_exits[i].to = hp_exits[i].next = 0;
         if (to)
@@ -516,7 +518,6 @@ static void unlink_incoming(struct hp_seg *seg, uint32_t to)
         if (is_free(&hp_exits[i]))
             await(i);
     }
-    seg->incoming = 0;
 }
 
 /* Makes the segment unreachable. Threads inside it leave by its exits, which lead to the gate
