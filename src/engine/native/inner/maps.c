@@ -444,21 +444,24 @@ void hp_maps_drop(struct hp_self *self, uint64_t low, uint64_t high)
     }
 }
 
+/* Whether both are code of the same file, one after the other. */
+static bool is_same_file(const struct hp_range *a, const struct hp_range *b)
+{
+    return a->path && a->path[0] == '/' && a->path == b->path && a->base == b->base;
+}
+
 /* A part of the i-th range changes. Of a file's code everything goes: see hp_mapped_place.solid. */
 static void let_go_of_code(uint32_t i, uint64_t from, uint64_t to)
 {
-    const struct hp_range *range = &hp_maps.items[i];
-    for (uint32_t k = i;
-         range->path && range->path[0] == '/' && k > 0 && hp_maps.items[k - 1].path == range->path;
-         k--)
-        from = hp_maps.items[k - 1].low;
-    for (uint32_t k = i + 1; range->path && range->path[0] == '/' && k < hp_maps.n &&
-                             hp_maps.items[k].path == range->path;
-         k++)
-        to = hp_maps.items[k].high;
-    if (range->path && range->path[0] == '/') {
-        from = from < range->low ? from : range->low;
-        to = to > range->high ? to : range->high;
+    const struct hp_range *items = hp_maps.items, *range = &items[i];
+    if (is_same_file(range, range)) {
+        uint32_t low = i, high = i;
+        while (low > 0 && is_same_file(&items[low - 1], range))
+            low--;
+        while (high + 1 < hp_maps.n && is_same_file(&items[high + 1], range))
+            high++;
+        from = items[low].low;
+        to = items[high].high;
     }
     hp_cache_invalidate(from, to);
 }
