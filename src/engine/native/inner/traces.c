@@ -27,6 +27,7 @@ static struct {
     int32_t tid;
     struct hp_run_plan plan;
     unsigned insns;
+    uint16_t insns_of[HP_PIECES_MAX]; /* blocks of the plan */
 } recorder;
 
 void hp_traces_start(uint32_t max_segments)
@@ -269,6 +270,26 @@ static struct recording *add_path(struct candidate *c, const struct hp_run_plan 
     return rarest;
 }
 
+/* Whether one of the paths, which all begin with the plan, returns to its head after that. */
+static bool closes(const struct candidate *c, const struct hp_run_plan *plan)
+{
+    for (unsigned i = 0; i < c->n; i++)
+        if (c->paths[i].plan.n > plan->n && c->paths[i].plan.starts[plan->n] == c->head)
+            return true;
+    return false;
+}
+
+/* The plan is a loop: it gets more rounds, so that not every round is recorded. */
+static void unroll(struct hp_run_plan *plan)
+{
+    unsigned round = plan->n, insns = 0, all;
+    for (unsigned i = 0; i < round; i++)
+        insns += recorder.insns_of[i];
+    for (all = 2 * insns; all <= UNROLL_INSNS && plan->n + round <= TRACE_BLOCKS; all += insns)
+        for (unsigned i = 0; i < round; i++)
+            plan->starts[plan->n++] = plan->starts[i];
+}
+
 /*
  * The path just recorded is one of its head's. Chooses what shall be the trace; false: more must be
  * recorded. With a path profile it is the first path that was executed often enough. With NET it is
@@ -287,8 +308,11 @@ static bool choose(struct hp_run_plan *plan)
         return false;
     if (hp_engine.arena->traces == HP_TRACES_NET && c->n == 1 && path->times == 1)
         return false;
-    if (hp_engine.arena->traces == HP_TRACES_NET)
+    if (hp_engine.arena->traces == HP_TRACES_NET) {
         plan->n = common(&c->paths[0].plan, plan);
+        if (closes(c, plan))
+            unroll(plan);
+    }
     c->head = 0;
     return true;
 }
@@ -328,6 +352,7 @@ static bool add_pieces(const struct hp_seg *twin, uint32_t last)
         const struct hp_cached_piece *piece = &hp_pieces[twin->first_piece + i];
         if (plan->n == HP_PIECES_MAX)
             return false;
+        recorder.insns_of[plan->n] = piece->insns;
         plan->starts[plan->n++] = piece->start;
         recorder.insns += piece->insns;
     }
