@@ -62,12 +62,16 @@ struct hp_block {
     uint16_t reserved;
 };
 
+/* Whether a segment is the beginning of a trace: a path that the engine has predicted. */
+enum hp_in_trace { HP_TRACE_NOT, HP_TRACE_BEGINNING, HP_TRACE_WHOLE };
+
 /* An engine's description of a segment, given once, before the first word that names it. */
 struct hp_segment {
     uint64_t start;
     uint32_t module;      /* id from hp_code_add_module() */
     uint32_t parent;      /* id; not 0: this code follows that segment without a break */
     uint8_t mode;         /* enum hp_isa_mode */
+    uint8_t trace;        /* enum hp_in_trace */
     uint32_t size;        /* of its own code, bytes */
     const uint8_t *bytes; /* its own code; copied */
 };

@@ -279,7 +279,10 @@ struct hp_cursor_stats {
     uint64_t signals;
     uint64_t discontinuities;
     uint64_t losses;
-    uint64_t cuts; /* tails whose instruction count is uncertain */
+    uint64_t cuts;              /* tails whose instruction count is uncertain */
+    uint64_t trace_entries;     /* executions of traces: see enum hp_in_trace */
+    uint64_t trace_completions; /* of these, whole ones */
+    uint64_t trace_insns;       /* instructions in them */
 };
 
 struct hp_cursor;

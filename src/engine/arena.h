@@ -30,7 +30,7 @@
 #include <sys/types.h>
 
 #define HP_ARENA_MAGIC   0x616e657261707468u /* "htparena" */
-#define HP_ARENA_VERSION 7
+#define HP_ARENA_VERSION 8
 
 #define HP_ARENA_CHUNK_WORDS 32768u /* 128 KiB: a few fit the second-level cache */
 #define HP_ARENA_CHUNKS      8u     /* 1 MiB per thread */
@@ -198,12 +198,14 @@ struct hp_address_ring {
     _Atomic uint32_t writer_waits;
 };
 
-/* A segment as an engine writes it, followed by its bytes. */
+/* A segment as an engine writes it, followed by its bytes and by one that is 1 if it is a whole
+ * trace, else 0. */
 struct hp_arena_segment {
     uint64_t start;
     uint32_t module; /* record id */
     uint32_t size;
-    uint32_t mode;
+    uint16_t mode;
+    uint16_t trace;  /* not 0: it is in a trace that is meant to have so many blocks */
     uint32_t parent; /* id; not 0: the segment is the parent and then, contiguously, this code */
 };
 
@@ -400,6 +402,9 @@ void hp_writer_after_fork(struct hp_writer *writer, uint32_t serial, bool observ
 /* Adds a segment unless it is already there. Returns its id, 0: no room. */
 uint32_t hp_arena_add_segment(struct hp_arena *arena, const struct hp_arena_segment *segment,
                               const void *bytes);
+
+/* The segment, with all its parents, is a whole trace. Before it runs. */
+void hp_arena_end_trace(struct hp_arena *arena, uint32_t segment);
 
 /* Distinguishes a file from others of the same name, earlier or later. Never 0. */
 static inline uint64_t hp_arena_file(const struct stat *st)

@@ -285,11 +285,11 @@ static uint64_t mix(uint64_t hash, const void *data, size_t size)
     return hash;
 }
 
-/* An entry of the store: a header and its data; a text is followed by a 0. */
+/* An entry of the store: a header and its data. */
 struct entry {
     const void *header, *data;
     size_t header_size, size;
-    bool text;
+    bool ended; /* a 0 follows */
 };
 
 /* Whether the store has this entry under this id. */
@@ -351,14 +351,14 @@ static uint32_t add_entry(struct hp_arena *arena, _Atomic uint32_t *index, uint3
     uint32_t id = find_known(arena, index, limit, address, e, &place, &tag);
     if (id)
         return id;
-    uint32_t position = reserve(arena, e->header_size + e->size + e->text);
+    uint32_t position = reserve(arena, e->header_size + e->size + e->ended);
     id = position ? atomic_fetch_add(next, 1) + 1 : 0;
     if (id == 0 || id >= limit)
         return 0;
     char *to = hp_arena_store(arena, position);
     memcpy(to, e->header, e->header_size);
     memcpy(to + e->header_size, e->data, e->size);
-    if (e->text)
+    if (e->ended)
         to[e->header_size + e->size] = 0;
     atomic_store_explicit(&index[id], position, memory_order_release);
     if (place)
@@ -369,9 +369,16 @@ static uint32_t add_entry(struct hp_arena *arena, _Atomic uint32_t *index, uint3
 uint32_t hp_arena_add_segment(struct hp_arena *arena, const struct hp_arena_segment *segment,
                               const void *bytes)
 {
-    const struct entry e = {segment, bytes, sizeof *segment, segment->size, false};
+    const struct entry e = {segment, bytes, sizeof *segment, segment->size, true};
     return add_entry(arena, hp_arena_segment_index(arena), arena->shape.segments,
                      &arena->next_segment, segment->start, &e);
+}
+
+void hp_arena_end_trace(struct hp_arena *arena, uint32_t id)
+{
+    struct hp_arena_segment *segment =
+        hp_arena_store(arena, atomic_load(&hp_arena_segment_index(arena)[id]));
+    ((char *)(segment + 1))[segment->size] = 1;
 }
 
 uint32_t hp_arena_add_record(struct hp_arena *arena, const struct hp_arena_record *record,

@@ -86,7 +86,7 @@ static enum hp_err find_segment(struct hp_live *live, uint32_t id, struct hp_are
     const char *place = hp_shape_store(&live->shape, live->arena, position);
     memcpy(header, place, sizeof *header);
     *bytes = (const uint8_t *)place + sizeof *header;
-    if (header->size > live->shape.store - at - sizeof *header ||
+    if (header->size >= live->shape.store - at - sizeof *header ||
         header->size > sizeof live->code_bytes)
         return hp_fail(HP_ERR_FORMAT, "the engine described code of impossible size");
     return HP_OK;
@@ -96,6 +96,13 @@ static bool is_known(const struct hp_live *live, uint32_t id)
 {
     struct hp_segment segment;
     return hp_code_segment(live->code, id, &segment) == HP_OK;
+}
+
+static enum hp_in_trace in_trace(const struct hp_arena_segment *header, const uint8_t *bytes)
+{
+    if (!header->trace)
+        return HP_TRACE_NOT;
+    return bytes[header->size] ? HP_TRACE_WHOLE : HP_TRACE_BEGINNING;
 }
 
 /* Parents come first. Their number comes from the watched process, so it is bounded. */
@@ -124,6 +131,7 @@ static enum hp_err load_segment(struct hp_segment_source *source, uint32_t id)
         struct hp_segment segment = {.start = header->start,
                                      .parent = header->parent,
                                      .mode = (uint8_t)header->mode,
+                                     .trace = (uint8_t)in_trace(header, chain[n].bytes),
                                      .size = header->size,
                                      .bytes = live->code_bytes};
         memcpy(live->code_bytes, chain[n].bytes, header->size);

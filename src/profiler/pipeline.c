@@ -125,6 +125,9 @@ static void add_stats(struct hp_cursor_stats *sum, const struct hp_cursor_stats 
     sum->discontinuities += s->discontinuities;
     sum->losses += s->losses;
     sum->cuts += s->cuts;
+    sum->trace_entries += s->trace_entries;
+    sum->trace_completions += s->trace_completions;
+    sum->trace_insns += s->trace_insns;
 }
 
 /* Frees what a thread needs only while it runs. */

@@ -129,6 +129,8 @@ static void print_traces(const struct hp_text *p, const struct hp_engine_work *w
     if (work->trace_entries)
         fprintf(p->out, ", %s%% completed",
                 HP_FIXED(100 * per(work->trace_completions, work->trace_entries), 1));
+    else if (work->traces)
+        fputs(", executions not known", p->out);
     putc('\n', p->out);
 }
 

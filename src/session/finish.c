@@ -167,6 +167,18 @@ static void take_work(struct hp_engine_work *work, const struct hp_engine_stats 
     }
 }
 
+/* Executions of traces: the reader sees them, unless it was not to read everything. */
+static void take_executions(struct hp_session *s, struct hp_engine_work *work)
+{
+    const struct hp_session_settings *settings = s->settings;
+    if (!s->pipeline || settings->from || settings->after || settings->length)
+        return;
+    const struct hp_cursor_stats *stats = &hp_pipeline_stats(s->pipeline)->cursor;
+    work->trace_entries += stats->trace_entries;
+    work->trace_completions += stats->trace_completions;
+    work->trace_insns_run += stats->trace_insns;
+}
+
 static enum hp_err take_traces_events(struct hp_session *s, struct hp_profile *profile)
 {
     struct hp_traces_event event;
@@ -205,6 +217,7 @@ static enum hp_err note_engine(struct hp_session *s, struct hp_profile *profile)
     char place[256];
     hp_live_engine_stats(s->live, &stats);
     take_work(&profile->run.work, &stats);
+    take_executions(s, &profile->run.work);
     HP_TRY(take_traces_events(s, profile));
     if (!profile->run.work.detached)
         return HP_OK;

@@ -139,6 +139,7 @@ enum hp_err hp_code_segment(const struct hp_code *code, uint32_t id, struct hp_s
         .module = seg->module,
         .parent = seg->parent,
         .mode = seg->mode,
+        .trace = seg->trace,
         .size = seg->size,
         .bytes = code->bytes + seg->code,
     };
@@ -719,6 +720,7 @@ static struct hp_chain make_run(struct hp_code *code, uint32_t parent, uint64_t 
     struct hp_chain run = {.start = start};
     if (parent)
         run = code->chains[parent];
+    run.traced = 0;
     if (route & HP_ROUTE_NODE) {
         run.weight |= HP_CHAIN_SLOW;
         return run;
@@ -726,7 +728,7 @@ static struct hp_chain make_run(struct hp_code *code, uint32_t parent, uint64_t 
     const struct hp_hot *hot = &code->hot[route];
     run.fall = hot->fall;
     run.target = hot->target;
-    run.strict = hot->anywhere ? 0 : UINT64_MAX;
+    run.strict = hot->anywhere ? 0 : -1;
     run.weight += HP_CHAIN_BLOCK + (int64_t)hot->insns;
     if (parent) {
         add_unit(code, &code->chains[parent], route, &run);
@@ -738,6 +740,17 @@ static struct hp_chain make_run(struct hp_code *code, uint32_t parent, uint64_t 
     if (code->blocks[run.blocks[0]].flags & HP_BLOCK_HANDLER)
         run.weight |= HP_CHAIN_SLOW;
     return run;
+}
+
+/* The chain is that of a segment in a trace. */
+static void note_traced(struct hp_chain *chain, enum hp_in_trace trace)
+{
+    uint64_t insns = hp_weight_insns(chain->weight);
+    chain->traced = HP_TRACED_ENTRY | (trace == HP_TRACE_WHOLE ? HP_TRACED_WHOLE : 0);
+    if (insns < HP_TRACED_FEW)
+        chain->traced += (uint32_t)insns;
+    else
+        chain->weight |= HP_CHAIN_SLOW;
 }
 
 enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id, const struct hp_segment *segment)
@@ -771,8 +784,11 @@ enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id, const struct 
                                               .code = at,
                                               .parent = segment->parent,
                                               .mode = segment->mode,
+                                              .trace = segment->trace,
                                               .defined = 1};
     code->chains[id] = make_run(code, segment->parent, segment->start, route);
     code->route[id] = route;
+    if (segment->trace)
+        note_traced(&code->chains[id], (enum hp_in_trace)segment->trace);
     return HP_OK;
 }

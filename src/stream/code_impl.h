@@ -44,7 +44,8 @@ struct hp_hot {
 struct hp_chain {
     uint64_t start;        /* of its first block */
     uint64_t fall, target; /* of its last block, as in struct hp_hot */
-    uint64_t strict;       /* 0: any block may follow that one; else all ones */
+    int32_t strict;        /* 0: any block may follow that one; else all ones */
+    uint32_t traced;       /* if it is in a trace, HP_TRACED_... and the instructions; else 0 */
     uint32_t unit;         /* valid when there are blocks; with blocks[0], a struct hp_step */
     uint32_t blocks[HP_CHAIN_NEAR]; /* its first blocks */
     uint32_t taken;                 /* outcomes of the first three: bytes 1 to 3 */
@@ -54,6 +55,12 @@ struct hp_chain {
 #define HP_CHAIN_BLOCK ((int64_t)1 << 40)
 #define HP_CHAIN_SLOW  INT64_MIN
 _Static_assert(sizeof(struct hp_chain) == 64, "a chain is a cache line");
+
+/* What an execution of a segment in a trace is: an entry, and one up to its end. Below them is room
+ * for the instructions of as many words as the fast loop takes at once, if they are few. */
+#define HP_TRACED_ENTRY ((uint32_t)1 << 26)
+#define HP_TRACED_WHOLE ((uint32_t)1 << 31)
+#define HP_TRACED_FEW   8192
 
 /* The blocks of a unit: one, `at`; or `n` in `chain_blocks` and `chain_taken` from `at` on. There a
  * run shares the entries of its parent if possible. */
@@ -86,6 +93,7 @@ struct hp_code_segment {
     uint32_t code;
     uint32_t parent;
     uint8_t mode;
+    uint8_t trace; /* enum hp_in_trace */
     uint8_t defined;
 };
 
@@ -170,6 +178,21 @@ static inline size_t hp_weight_blocks(int64_t weight)
 static inline uint64_t hp_weight_insns(int64_t weight)
 {
     return (uint64_t)(weight & (HP_CHAIN_BLOCK - 1));
+}
+
+/* Instructions of the segment's last block, or open piece. */
+static inline uint32_t hp_code_last_insns(const struct hp_code *code, uint32_t id)
+{
+    uint32_t route = code->route[id];
+    return route & HP_ROUTE_NODE ? code->nodes[route & ~HP_ROUTE_NODE].insns
+                                 : code->blocks[route].insns;
+}
+
+/* All of its instructions, with the open piece. */
+static inline uint64_t hp_code_all_insns(const struct hp_code *code, uint32_t id)
+{
+    uint64_t insns = hp_weight_insns(code->chains[id].weight);
+    return code->route[id] & HP_ROUTE_NODE ? insns + hp_code_last_insns(code, id) : insns;
 }
 
 /* The blocks of a chain; it must have some. Valid until the next segment is added. */

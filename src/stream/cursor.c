@@ -56,6 +56,7 @@ enum hp_err hp_cursor_take_segment(struct hp_cursor *c, uint32_t id)
 {
     uint32_t route = c->code->route[id];
     size_t n = hp_weight_blocks(c->code->chains[id].weight);
+    hp_cursor_count_traced(c, id);
     if (n == 0 || !c->code->segs[id].parent)
         return hp_cursor_take_route(c, route);
     const uint32_t limit = c->limit; /* applies to its own code, which comes last */
@@ -122,7 +123,7 @@ static struct hp_chain chain_of_last(const struct hp_cursor *c)
     const struct hp_hot *last = &c->code->hot[c->last];
     return (struct hp_chain){.fall = last->fall,
                              .target = last->target,
-                             .strict = last->anywhere ? 0 : UINT64_MAX,
+                             .strict = last->anywhere ? 0 : -1,
                              .blocks = {c->last},
                              .weight = HP_CHAIN_BLOCK + (int64_t)last->insns};
 }
@@ -142,6 +143,7 @@ fast_loop(struct hp_cursor *c, const uint32_t *words, size_t n, const bool by_st
     const uint32_t limit = c->code->segment_limit;
     const struct hp_chain first = chain_of_last(c), *from = &first;
     int64_t weight = 0;
+    uint64_t traced = 0, whole = 0;
     size_t count = c->count, room = c->room - count;
     const uint32_t *at = words, *end = words + (n < room ? n : room);
     for (; at < end && (by_steps || count <= BLOCKS_ROOM); at++) {
@@ -151,7 +153,8 @@ fast_loop(struct hp_cursor *c, const uint32_t *words, size_t n, const bool by_st
         const struct hp_chain *to = &chains[word];
         uint64_t start = to->start;
         bool taken = start != from->fall;
-        if (__builtin_expect(taken & (((start ^ from->target) & from->strict) != 0), 0))
+        uint64_t strict = (uint64_t)(int64_t)from->strict;
+        if (__builtin_expect(taken & (((start ^ from->target) & strict) != 0), 0))
             break;
         int64_t own = to->weight;
         if (__builtin_expect(own <= 0, 0))
@@ -168,6 +171,8 @@ fast_loop(struct hp_cursor *c, const uint32_t *words, size_t n, const bool by_st
             count += blocks;
         }
         weight += own;
+        traced += to->traced;
+        whole += to->traced / HP_TRACED_WHOLE;
         from = to;
     }
     c->count = count;
@@ -177,6 +182,10 @@ fast_loop(struct hp_cursor *c, const uint32_t *words, size_t n, const bool by_st
     c->stats.instructions += hp_weight_insns(weight) + c->code->hot[c->last].insns;
     c->last = hp_chain_blocks(c->code, from)[hp_weight_blocks(from->weight) - 1];
     c->stats.instructions -= c->code->hot[c->last].insns;
+    if (at != words)
+        c->last_word = at[-1];
+    if (traced)
+        hp_cursor_add_traced(c, traced, whole);
     if (count > (by_steps ? HP_STEPS_MAX : BLOCKS_ROOM))
         hp_cursor_flush(c);
     return (size_t)(at - words);

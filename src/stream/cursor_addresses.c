@@ -73,7 +73,9 @@ static enum hp_err pair_segment(struct hp_cursor *c, bool ended, bool *done)
     if (need > hp_pairing_n_waiting(p))
         return ended ? lose_addresses(c) : HP_OK;
     HP_TRY(hp_pairing_reserve(p, need));
-    if (!pair_run(c, id, need))
+    if (pair_run(c, id, need))
+        hp_cursor_count_traced(c, id);
+    else
         HP_TRY(hp_cursor_take_segment(c, id));
     p->first_word++;
     *done = true;

@@ -189,7 +189,10 @@ enum hp_err hp_cursor_handle_event(struct hp_cursor *c)
         HP_TRY(hp_cursor_lose_counting(c));
         c->sigreturn = true;
         return HP_OK;
-    case HP_WORD_CUT: HP_TRY(hp_cursor_lose_counting(c)); return hp_cursor_cut_word(c, arg);
+    case HP_WORD_CUT:
+        HP_TRY(hp_cursor_lose_counting(c));
+        hp_cursor_cut_traced(c, arg);
+        return hp_cursor_cut_word(c, arg);
     case HP_WORD_FORK: hp_cursor_emit(c, HP_EVENT_FORK, c->event[1], true); return HP_OK;
     case HP_WORD_EXEC:
         c->executing = true;

@@ -2,7 +2,7 @@
 /*
  * The cursor: from words to blocks. cursor.c takes words, cursor_addresses.c words with addresses,
  * cursor_events.c events, cursor_blocks.c everything that does not simply follow; cursor_buffer.c
- * delivers.
+ * delivers; cursor_traces.c counts executions of traces.
  *
  * The fast loop (fast_loop) handles nearly every word: a whole block, or a run of blocks, that
  * follows from the previous one. Everything else goes word by word through hp_cursor_take_word():
@@ -82,6 +82,7 @@ struct hp_cursor {
 
     uint32_t event[HP_EVENT_WORDS]; /* an event word and the payload received so far */
     int have, want;
+    uint32_t last_word; /* the last that was a segment; 0: none, or it was cut */
 };
 
 /* --- cursor_buffer.c -------------------------------------------------------------------------- */
@@ -158,6 +159,17 @@ enum hp_err hp_cursor_find_route(struct hp_cursor *c, uint32_t id, uint32_t *rou
 
 /* Takes words without addresses. */
 enum hp_err hp_cursor_feed_words(struct hp_cursor *c, const uint32_t *words, size_t n);
+
+/* --- cursor_traces.c -------------------------------------------------------------------------- */
+
+/* Adds up what the fast loop took: a sum of hp_chain.traced, and how many of them were whole. */
+void hp_cursor_add_traced(struct hp_cursor *c, uint64_t traced, uint64_t whole);
+
+/* A word with this segment was taken otherwise. It may be an execution of a trace. */
+void hp_cursor_count_traced(struct hp_cursor *c, uint32_t id);
+
+/* Of the last block of the last word's segment, only so many instructions ran. */
+void hp_cursor_cut_traced(struct hp_cursor *c, uint32_t insns);
 
 /* --- cursor_addresses.c ----------------------------------------------------------------------- */
 

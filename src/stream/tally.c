@@ -199,6 +199,17 @@ static enum hp_err end_at(struct hp_tally *t, uint32_t from, uint64_t address, u
     return HP_OK;
 }
 
+/* Counts executions of the segment if it is in a trace; `less`: instructions that did not run. */
+static void add_traced(struct hp_tally *t, uint32_t id, uint64_t count, uint32_t less)
+{
+    uint32_t traced = t->code->chains[id].traced;
+    if (!traced)
+        return;
+    t->stats.trace_entries += count;
+    t->stats.trace_completions += less ? 0 : count * (traced / HP_TRACED_WHOLE);
+    t->stats.trace_insns += count * (hp_code_all_insns(t->code, id) - less);
+}
+
 /* --- Parts ------------------------------------------------------------------------------------ */
 
 static enum hp_err add_part(struct hp_tally *t, uint32_t node, uint64_t count)
@@ -225,13 +236,21 @@ static enum hp_err add_prefix(struct hp_tally *t, uint32_t block, uint32_t insns
     return add_part(t, node, 1);
 }
 
+/* The value of a counter; also that of the beginning of a run whose end is handled on its own. */
+static enum hp_err add_count(struct hp_tally *t, uint32_t id, uint32_t direction, uint64_t count)
+{
+    HP_TRY(hp_grow(&t->directs, &t->cap_directs, t->n_directs + 1, sizeof *t->directs));
+    t->directs[t->n_directs++] = (struct direct){.id = id, .direction = direction, .count = count};
+    return HP_OK;
+}
+
 /* A segment ran `count` times that ends with an open piece, which continues with what runs next. */
 static enum hp_err add_open(struct hp_tally *t, uint32_t id, uint64_t count)
 {
     uint32_t parent = t->code->segs[id].parent;
     if (parent)
-        HP_TRY(hp_tally_count(t, parent, t->code->segs[id].start != t->code->chains[parent].fall,
-                              count));
+        HP_TRY(
+            add_count(t, parent, t->code->segs[id].start != t->code->chains[parent].fall, count));
     return add_part(t, t->code->route[id] & ~HP_ROUTE_NODE, count);
 }
 
@@ -244,6 +263,8 @@ static enum hp_err take_part(struct hp_tally *t, uint32_t id, uint32_t insns)
     if (!there)
         return HP_OK;
     uint32_t route = t->code->route[id], parent = t->code->segs[id].parent;
+    uint32_t last = hp_code_last_insns(t->code, id);
+    add_traced(t, id, 1, insns < last ? last - insns : 0);
     if (!(route & HP_ROUTE_NODE)) {
         HP_TRY(add_inner(t, id, 1, &block));
         return add_prefix(t, block, insns);
@@ -252,8 +273,7 @@ static enum hp_err take_part(struct hp_tally *t, uint32_t id, uint32_t insns)
     if (t->code->nodes[node].insns == 0 || insns >= t->code->nodes[node].insns)
         return add_open(t, id, 1);
     if (parent)
-        HP_TRY(
-            hp_tally_count(t, parent, t->code->segs[id].start != t->code->chains[parent].fall, 1));
+        HP_TRY(add_count(t, parent, t->code->segs[id].start != t->code->chains[parent].fall, 1));
     HP_TRY(hp_code_close_node(t->code, node, &block));
     return add_prefix(t, block, insns);
 }
@@ -442,6 +462,7 @@ static enum hp_err end_half(struct hp_tally *t)
     HP_TRY(need(t, left, &there));
     if (!there)
         return HP_OK;
+    add_traced(t, left, 1, 0);
     HP_TRY(add_inner(t, left, 1, &last));
     return last == HP_NO_ID ? HP_OK : add_edge(t, last, HP_NO_ID, 1);
 }
@@ -453,9 +474,8 @@ enum hp_err hp_tally_count(struct hp_tally *t, uint32_t id, uint32_t direction, 
     HP_TRY(need(t, id, &there));
     if (!there || !count)
         return HP_OK;
-    HP_TRY(hp_grow(&t->directs, &t->cap_directs, t->n_directs + 1, sizeof *t->directs));
-    t->directs[t->n_directs++] = (struct direct){.id = id, .direction = direction, .count = count};
-    return HP_OK;
+    add_traced(t, id, count, 0);
+    return add_count(t, id, direction, count);
 }
 
 static enum hp_err add_direct(struct hp_tally *t, const struct direct *direct)
@@ -479,6 +499,7 @@ static enum hp_err add_pair(struct hp_tally *t, uint32_t left, uint32_t entered,
     uint32_t last, to;
     if (!count)
         return HP_OK;
+    add_traced(t, left, count, 0);
     HP_TRY(add_inner(t, left, count, &last));
     if (last == HP_NO_ID)
         return HP_OK;

@@ -183,7 +183,7 @@ static void a_full_store_is_no_harm(void **state)
     struct shared *s = *state;
     struct hp_arena_segment segment = {.size = 8};
     struct hp_arena_record record = {.length = 2};
-    atomic_store(&s->arena->store_used, HP_ARENA_STORE - sizeof segment - 8);
+    atomic_store(&s->arena->store_used, HP_ARENA_STORE - sizeof segment - 16);
     assert_int_equal(hp_arena_add_segment(s->arena, &segment, "12345678"), 1); /* just fits */
     assert_int_equal(hp_arena_add_segment(s->arena, &segment, "12345678"), 1); /* is there */
     assert_int_equal(hp_arena_add_segment(s->arena, &segment, "87654321"), 0);

@@ -407,7 +407,7 @@ static void the_engine_says_what_became_of_traces(void **state)
                 .work = {.blocks = 9, .traces = 1, .trace_blocks = 4, .trace_insns = 10}}};
     expect_text(&profile, (struct hp_report_options){.view = &hp_view_summary},
                 ENGINE "  1 trace of 4.0 blocks and 10.0 instructions, 0.0 KiB, 0 heads, 0 "
-                       "abandoned, 0 flushes, 0 bail-outs\n");
+                       "abandoned, 0 flushes, 0 bail-outs, executions not known\n");
     expect_text(&profile, (struct hp_report_options){.view = &hp_view_traces},
                 "  (no trace was flushed, and the engine did not bail out)\n");
     fixture_add_traces(&profile);

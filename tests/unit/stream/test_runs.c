@@ -31,17 +31,26 @@ static const struct code program[] = {
     {SXA, SX, 0x1000, "90 74 0d"},
 };
 
-static enum hp_err add_child(struct stream *s, uint32_t id, uint32_t parent, uint64_t start,
-                             const char *hex)
+static enum hp_err add_traced(struct stream *s, uint32_t id, uint32_t parent, uint64_t start,
+                              const char *hex, enum hp_in_trace trace)
 {
     uint8_t bytes[256];
-    struct hp_segment segment = {
-        .start = start, .module = s->module, .parent = parent, .bytes = bytes};
+    struct hp_segment segment = {.start = start,
+                                 .module = s->module,
+                                 .parent = parent,
+                                 .trace = (uint8_t)trace,
+                                 .bytes = bytes};
     int used;
     unsigned byte;
     for (; sscanf(hex, " %2x%n", &byte, &used) == 1; hex += used)
         bytes[segment.size++] = (uint8_t)byte;
     return hp_code_add_segment(s->code, id, &segment);
+}
+
+static enum hp_err add_child(struct stream *s, uint32_t id, uint32_t parent, uint64_t start,
+                             const char *hex)
+{
+    return add_traced(s, id, parent, start, hex, HP_TRACE_NOT);
 }
 
 static int setup(void **state)
@@ -604,6 +613,90 @@ static void the_first_format_is_read(void **state)
     free(out.bytes);
 }
 
+/* --- Traces ----------------------------------------------------------------------------------- */
+
+enum { TA = 100, TAB, TABE, TB, TBE, LONG }; /* traces ABE, and BE with an unfinished end */
+
+static void add_traces(struct stream *s)
+{
+    assert_int_equal(add_traced(s, TA, 0, 0x1000, "90 74 0d", HP_TRACE_BEGINNING), HP_OK);
+    assert_int_equal(add_traced(s, TAB, TA, 0x1003, "90 eb 1a", HP_TRACE_BEGINNING), HP_OK);
+    assert_int_equal(add_traced(s, TABE, TAB, 0x1020, "90 c3", HP_TRACE_WHOLE), HP_OK);
+    assert_int_equal(add_traced(s, TB, 0, 0x1003, "90 eb 1a", HP_TRACE_BEGINNING), HP_OK);
+    assert_int_equal(add_traced(s, TBE, TB, 0x1020, "90 90", HP_TRACE_WHOLE), HP_OK);
+}
+
+static void expect_traced(const struct hp_cursor_stats *stats, uint64_t entries,
+                          uint64_t completions, uint64_t insns)
+{
+    assert_int_equal(stats->trace_entries, entries);
+    assert_int_equal(stats->trace_completions, completions);
+    assert_int_equal(stats->trace_insns, insns);
+}
+
+/* Those of the same blocks that are not in traces do not count. */
+static void executions_of_traces_are_counted(void **state)
+{
+    struct stream *s = *state;
+    const struct hp_cursor_stats *stats = hp_cursor_stats(s->cursor);
+    struct hp_segment segment;
+    add_traces(s);
+    assert_int_equal(hp_code_segment(s->code, TABE, &segment), HP_OK);
+    assert_int_equal(segment.trace, HP_TRACE_WHOLE);
+    FEED(s, ABE, A, B, E);
+    expect_traced(stats, 0, 0, 0);
+    FEED(s, TABE, TABE, TAB, E, TA, C, E);
+    expect_traced(stats, 4, 2, 6 + 6 + 4 + 2);
+    for (int i = 0; i < 10000; i++) /* more than fit a batch */
+        FEED(s, TABE, ABE);
+    expect_traced(stats, 10004, 10002, 60018);
+    FEED(s, TABE, EVENT(CUT, 1), EVENT(CUT, 0)); /* left before its end; the second says nothing */
+    expect_traced(stats, 10005, 10002, 60023);
+    FEED(s, EVENT(LOST, HP_LOST_UNKNOWN), 0, 0, TBE, EVENT(CUT, 2)); /* all of it ran */
+    expect_traced(stats, 10006, 10003, 60027);
+}
+
+/* Its instructions do not fit what the fast loop sums up. */
+static void a_trace_of_many_instructions(void **state)
+{
+    struct stream *s = *state;
+    static uint8_t nops[HP_BLOCK_MAX_INSNS];
+    memset(nops, 0x90, sizeof nops);
+    struct hp_segment segment = {.start = 0x10000,
+                                 .module = s->module,
+                                 .size = sizeof nops,
+                                 .bytes = nops,
+                                 .trace = HP_TRACE_BEGINNING};
+    for (uint32_t i = 0; i < 3; i++) {
+        segment.trace = i == 2 ? HP_TRACE_WHOLE : HP_TRACE_BEGINNING;
+        assert_int_equal(hp_code_add_segment(s->code, LONG + i, &segment), HP_OK);
+        segment.start += sizeof nops;
+        segment.parent = LONG + i;
+    }
+    FEED(s, LONG, EVENT(LOST, HP_LOST_UNKNOWN), 0, 0, LONG + 2);
+    expect_traced(hp_cursor_stats(s->cursor), 2, 1, 4 * HP_BLOCK_MAX_INSNS);
+    FEED(s, EVENT(END, HP_END_SIGNAL));
+}
+
+static void executions_of_traces_are_tallied(void **state)
+{
+    struct stream *s = *state;
+    struct tally_test t;
+    tally_init(&t, s);
+    add_traces(s);
+    const uint32_t words[] = {TABE,           A,    TABE, A, ABE, A, TAB, E,
+                              EVENT(PART, 1), TABE, /* pairs */
+                              EVENT(PART, 2), TBE};
+    assert_int_equal(hp_tally_words(t.tally, words, sizeof words / sizeof *words), HP_OK);
+    assert_int_equal(hp_tally_count(t.tally, TA, 1, 7), HP_OK);
+    assert_int_equal(hp_tally_count(t.tally, A, 1, 7), HP_OK);
+    assert_int_equal(hp_tally_count(t.tally, TBE, 0, 10), HP_OK);
+    assert_int_equal(hp_tally_edges(t.tally, &t.edges, &t.n), HP_OK);
+    expect_traced(hp_tally_stats(t.tally), 2 + 1 + 1 + 1 + 7 + 10, 2 + 1 + 10,
+                  12 + 4 + 5 + 4 + 14 + 40);
+    tally_fini(&t);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -628,6 +721,9 @@ int main(void)
         CASE(parts_are_put_together),
         CASE(edges_find_blocks_that_were_put_together),
         CASE(nonsense_is_tallied),
+        CASE(executions_of_traces_are_counted),
+        CASE(a_trace_of_many_instructions),
+        CASE(executions_of_traces_are_tallied),
         CASE(runs_come_back_from_a_trace),
         CASE(the_first_format_is_read),
     };

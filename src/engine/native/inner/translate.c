@@ -183,6 +183,8 @@ bool hp_work_describe(struct work *w, uint64_t end)
     }
     struct hp_arena_segment segment = {
         .start = piece->start, .module = w->module, .size = piece->size, .parent = w->id};
+    if (hp_segs[w->segment].kind == HP_SEG_TRACE)
+        segment.trace = (uint16_t)w->plan->n;
     piece->id = w->id = hp_arena_add_segment(hp_engine.arena, &segment, bytes);
     return w->id != 0;
 }
@@ -503,6 +505,8 @@ uint32_t hp_translate(struct hp_self *self, const struct hp_order *order, const 
     atomic_fetch_add_explicit(&stats->segments, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&stats->blocks, w.pieces, memory_order_relaxed);
     atomic_fetch_add_explicit(&stats->instructions, w.total, memory_order_relaxed);
+    if (order->kind == HP_SEG_TRACE && hp_engine.mode != HP_RECORD_NONE)
+        hp_arena_end_trace(hp_engine.arena, hp_last_piece(w.segment)->id);
     hp_cache_publish(w.segment, w.area);
     if (order->land) {
         uint8_t *end = hp_landing_write(landing, w.segment, NULL);
