@@ -77,7 +77,9 @@ static void read_counters(struct hp_live *live, struct hp_consumer *consumer, ui
     const uint32_t sides = live->mode == HP_RECORD_PATHS ? 1 : 2; /* of an id */
     from -= (off_t)(((uint64_t)from - base) % sizeof *counters);
     while (from < to && live->failure == HP_OK) {
-        ssize_t got = pread(live->fd, counters, sizeof counters, from);
+        size_t rest = (size_t)(to - from);
+        ssize_t got =
+            pread(live->fd, counters, rest < sizeof counters ? rest : sizeof counters, from);
         size_t n = 0, read = got > 0 ? (size_t)got / sizeof *counters : 0;
         uint64_t first = ((uint64_t)from - base) / sizeof *counters;
         for (size_t i = 0; i < read && (first + i) / sides < live->shape.counted; i++)
