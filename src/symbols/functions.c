@@ -15,6 +15,8 @@
 struct module_symbols {
     struct hp_symbols *symbols;
     bool tried;
+    bool has_lowest; /* block without a symbol, */
+    uint64_t lowest; /* and where */
 };
 
 struct hp_functions {
@@ -31,6 +33,7 @@ struct hp_functions {
     struct hp_function *called; /* those without a symbol, sorted; see sort_called() */
     size_t n_called, cap_called;
     uint32_t n_sorted_of; /* number of functions when it was sorted */
+    size_t n_settled;     /* blocks looked at by settle_lowest() */
 };
 
 enum hp_err hp_functions_new(const struct hp_code *code, struct hp_functions **functions)
@@ -214,10 +217,35 @@ static const struct hp_function *called_before(const struct hp_functions *f, uin
     return behind && f->called[behind - 1].module == module ? &f->called[behind - 1] : NULL;
 }
 
+/* Makes a function at the lowest block without a symbol of each module, where no function found by
+ * a call is before it. So functions do not depend on the order of blocks. */
+static void settle_lowest(struct hp_functions *f)
+{
+    size_t n = hp_code_n_blocks(f->code);
+    if (f->n_settled == n)
+        return;
+    f->n_settled = n;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct hp_block *block = hp_code_block(f->code, i);
+        if (hp_functions_of_block(f, i) != HP_NO_ID || block->module >= f->cap_modules)
+            continue;
+        struct module_symbols *m = &f->modules[block->module];
+        uint64_t offset = offset_of(f, block);
+        m->lowest = m->has_lowest && m->lowest < offset ? m->lowest : offset;
+        m->has_lowest = true;
+    }
+    for (uint32_t i = 0; i < f->cap_modules && sort_called(f); i++)
+        if (f->modules[i].has_lowest && !called_before(f, i, f->modules[i].lowest))
+            add(f, i, f->modules[i].lowest, NULL);
+}
+
 uint32_t hp_functions_settle(struct hp_functions *f, uint32_t block)
 {
     uint32_t id = hp_functions_of_block(f, block);
-    if (id != HP_NO_ID || block >= f->n_of_block || !sort_called(f))
+    if (id != HP_NO_ID || block >= f->n_of_block)
+        return id;
+    settle_lowest(f);
+    if (!sort_called(f))
         return id;
     const struct hp_block *b = hp_code_block(f->code, block);
     uint64_t offset = offset_of(f, b);

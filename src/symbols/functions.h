@@ -40,7 +40,8 @@ uint32_t hp_functions_enter(struct hp_functions *functions, uint32_t block);
 bool hp_functions_is_entry(struct hp_functions *functions, uint32_t block);
 
 /* After the run: like hp_functions_of_block(), and for code without a symbol the nearest function
- * without one before it in the module; if there is none, one is created at the block. */
+ * without one before it in the module; if there is none, one is created at the module's first block
+ * without a symbol. */
 uint32_t hp_functions_settle(struct hp_functions *functions, uint32_t block);
 
 /* After the run, for any place: by symbol, else the nearest function without one before it in the
