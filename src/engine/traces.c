@@ -26,10 +26,9 @@ const struct hp_name hp_traces_events[] = {
 
 /* One line for each mode: what measurements say (docs/native-engine.md). */
 static const struct hp_traces_choice usual[] = {
-    [HP_RECORD_STREAM] = {HP_TRACES_NET, 5000},
-    [HP_RECORD_COUNT] = {HP_TRACES_NET, 5000},
-    [HP_RECORD_MEMORY] = {HP_TRACES_NET, 5000},
-    [HP_RECORD_NONE] = {HP_TRACES_NONE, 0},
+    [HP_RECORD_STREAM] = {HP_TRACES_NET, 5000}, [HP_RECORD_COUNT] = {HP_TRACES_NET, 5000},
+    [HP_RECORD_MEMORY] = {HP_TRACES_NET, 5000}, [HP_RECORD_NONE] = {HP_TRACES_NONE, 0},
+    [HP_RECORD_PATHS] = {HP_TRACES_NONE, 0}, /* paths are what it translates */
 };
 
 struct hp_traces_choice hp_traces_usual(enum hp_record_mode mode)

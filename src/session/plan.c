@@ -100,9 +100,8 @@ enum hp_err hp_plan_choose(const struct hp_session_settings *settings,
              : is_for_native  ? hp_native_installed() ? "the default" : "native is missing"
                               : "the program is not for the native engine",
              hp_plan_records[plan->mode].name, (unsigned long long)plan->cache_size >> 20);
-    const char *wanted = getenv("HOTPATH_COUNTED_PATHS"); /* until the engine does it */
-    plan->counts_paths = plan->engine == HP_PLAN_NATIVE && wanted && *wanted == '1' &&
-                         hp_selection_counts_paths(&plan->selection, &plan->rules);
+    plan->counts_paths =
+        plan->engine == HP_PLAN_NATIVE && hp_selection_counts_paths(&plan->selection, &plan->rules);
     if (plan->engine == HP_PLAN_NATIVE)
         return hp_native_check(program);
     if (settings->traces)

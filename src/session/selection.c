@@ -214,7 +214,7 @@ bool hp_selection_counts_paths(const struct hp_selection *s, struct hp_path_rule
                   s->instructions || s->n_loop_models || s->machine || s->addresses || o->attach;
     bool ordered = s->paths_config.n_tables || s->paths_config.window || o->wpp || o->max_paths ||
                    o->from || o->after || o->length;
-    return s->paths && !others && !ordered && !o->record &&
+    return s->paths && !others && !ordered && !o->record && !o->traces &&
            hp_path_can_count(&s->paths_config.ppcr, rules);
 }
 

@@ -407,6 +407,8 @@ static enum hp_err run_program(struct hp_session *s, const struct hp_executable 
 {
     describe_start(s, argv, program->elf.arch);
     s->plan.counts_paths &= !s->trace_path;
+    if (s->plan.counts_paths)
+        s->plan.traces = hp_traces_usual(HP_RECORD_PATHS);
     enum hp_err err = open_session(s);
     bool asked_right = err == HP_OK;
     if (asked_right)

@@ -11,7 +11,7 @@ COMPARE = os.environ.get("COUNTED_COMPARE", "build/tests/counted_compare")
 
 PROGRAMS = [("loops",), ("switches",), ("recursion",), ("tail",), ("pointers",), ("jumps",), ("exceptions",),
             ("interpreter",), ("generated",), ("signals", "raise"), ("signals", "nested"), ("signals", "segv"),
-            ("signals", "jump"), ("faults",), ("selfmod",)]
+            ("signals", "jump"), ("faults",), ("selfmod",), ("calls",)]
 KINDS = ["bl", "bl,length=5", "bl,direction=static", "extended-loop:2"]
 # What is about the run and not about the program.
 APART = {"contents", "run", "engine_stat", "traces_event"}
@@ -31,10 +31,8 @@ class SimulatedEngine(E2E):
 
 class CountedPaths(E2E):
     def rows(self, *command, options, **others):
-        # In both runs: the program has the same environment.
-        environment = dict(os.environ, HOTPATH_COUNTED_PATHS="1")
         profile = self.record(*command, options=["--engine", "native", "--profile", "paths", *options],
-                              env=environment, **others)
+                              **others)
         tables = {}
         with sqlite3.connect(profile.path) as file:
             for (table,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'"):

@@ -26,6 +26,7 @@ MODES = collections.OrderedDict([
     ("count", ["--profile", "counts"]),
     ("stream", ["--profile", "exact"]),
     ("memory", ["--profile", "none", "--record", "memory"]),
+    ("paths", ["--profile", "paths"]),
 ])
 
 Result = collections.namedtuple("Result", "status stdout stderr")

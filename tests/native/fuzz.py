@@ -96,6 +96,28 @@ def differing_fields(a, b):
             yield "%s alone %s engine %s" % (name, x[::-1].hex(), y[::-1].hex())
 
 
+def path_rows(path, *options):
+    """The paths of a file of programs, a sorted list of rows."""
+    profile = path + ".hotpath"
+    for command in (["record", "-q", *engine.OPTIONS, "--profile", "paths", *options, "-o", profile, "--", path],
+                    ["report", "--csv", "--top", "0", profile, "paths"]):
+        result = engine.alone([engine.HOTPATH, *command])
+        if result.status != 0:
+            return ["status %s: %s" % (result.status, result.stderr.decode(errors="replace"))]
+    os.unlink(profile)
+    return sorted(result.stdout.decode().splitlines())
+
+
+def compare_paths(path):
+    """Complaints about paths that are counted in the cache (docs/counted-paths.md)."""
+    streamed, counted = path_rows(path, "--record", "stream"), path_rows(path)
+    if streamed == counted:
+        return []
+    return ["paths: %d rows only of the stream, %d only counted: %s" % (
+        len(set(streamed) - set(counted)), len(set(counted) - set(streamed)),
+        sorted(set(streamed) ^ set(counted))[:4])]
+
+
 def run_group(seeds, options, folder):
     """Builds a file of programs and compares; returns complaints, a line each."""
     path = build(seeds, options, folder)
@@ -110,6 +132,8 @@ def run_group(seeds, options, folder):
         got = in_order(engine.watched(mode, [path]))
         if got != expected:
             complaints += ["mode %s: %s" % (mode, line) for line in explain(runs, expected, got)]
+    if "paths" in options.modes and not options.storm:
+        complaints += compare_paths(path)
     if not options.keep:
         for name in (path, path + ".s", path + ".o"):
             os.unlink(name)

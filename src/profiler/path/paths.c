@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define MOST_TIMES (UINT64_C(1) << 56) /* no program executes a path so often */
+
 struct window {
     struct hp_complete *complete;
     struct hp_hpt *tables[HP_PATHS_TABLES];
@@ -207,7 +209,13 @@ static void on_counted(void *state, uint32_t id, uint64_t times)
     struct profiler *p = thread->profiler;
     struct hp_path_counted path;
     struct hp_detector_stats *stats = thread->detector ? &thread->detector->stats : &thread->stats;
-    if (p->prefixes && !p->misled && is_good(p, hp_path_prefixes_path(p->prefixes, id, &path)))
+    if (!p->prefixes || p->misled || !is_good(p, hp_path_prefixes_path(p->prefixes, id, &path)))
+        return;
+    enum hp_err err = HP_OK;
+    if (times > MOST_TIMES)
+        err = hp_fail(HP_ERR_FORMAT, "path %u was executed %llu times", id,
+                      (unsigned long long)times);
+    if (is_good(p, err))
         hp_detector_counted(stats, &thread->sink, &path, times);
 }
 

@@ -3,6 +3,7 @@
 
 #include "engine/native/inner/emit.h"
 #include "engine/native/inner/landings.h"
+#include "engine/native/inner/paths.h"
 #include "engine/native/inner/sys.h"
 #include "engine/native/inner/traces.h"
 
@@ -165,16 +166,36 @@ const uint8_t *hp_cache_kept(uint32_t number)
 /* --- Finding ---------------------------------------------------------------------------------- */
 
 /* Code that is near has buckets that are near: they are in the processor's cache. */
+static uint32_t hash_key(uint64_t pc, const struct hp_path_node *node)
+{
+    uint32_t path = (node->before * 2 + node->how) * 0x85ebca6bu;
+    return ((uint32_t)(pc >> 3) ^ (uint32_t)(pc >> 20) * 0x9e3779b1u ^ path >> 8) & by_start_mask;
+}
+
 static uint32_t hash_start(uint64_t pc)
 {
-    return ((uint32_t)(pc >> 3) ^ (uint32_t)(pc >> 20) * 0x9e3779b1u) & by_start_mask;
+    static const struct hp_path_node none = {0};
+    return hash_key(pc, &none);
 }
 
 uint32_t hp_cache_find(uint64_t pc)
 {
     uint32_t segment = by_start[hash_start(pc)];
-    while (segment && (hp_segs[segment].start != pc || hp_segs[segment].kind == HP_SEG_TWIN))
+    while (segment && (hp_segs[segment].start != pc || hp_segs[segment].kind == HP_SEG_TWIN ||
+                       hp_segs[segment].kind == HP_SEG_NODE))
         segment = hp_segs[segment].next_hash;
+    return segment;
+}
+
+uint32_t hp_cache_find_node(uint64_t pc, const struct hp_path_node *node)
+{
+    uint32_t segment = by_start[hash_key(pc, node)];
+    for (; segment; segment = hp_segs[segment].next_hash) {
+        const struct hp_seg *seg = &hp_segs[segment];
+        if (seg->start == pc && seg->kind == HP_SEG_NODE && seg->node.before == node->before &&
+            seg->node.how == node->how)
+            break;
+    }
     return segment;
 }
 
@@ -188,7 +209,7 @@ uint32_t hp_cache_find_twin(uint64_t pc)
 
 static void insert(uint32_t segment)
 {
-    uint32_t *bucket = &by_start[hash_start(hp_segs[segment].start)];
+    uint32_t *bucket = &by_start[hash_key(hp_segs[segment].start, &hp_segs[segment].node)];
     hp_segs[segment].next_hash = *bucket;
     *bucket = segment;
 }
@@ -203,15 +224,16 @@ static bool is_counted(const struct hp_exit *exit, uint32_t segment)
 /* A link that records takes memory, so it is made only when its exit is taken. */
 static bool is_free(const struct hp_exit *exit)
 {
-    return (hp_engine.mode == HP_RECORD_NONE || exit->recorded) && exit->patch &&
-           hp_segs[exit->segment].kind != HP_SEG_TWIN;
+    bool records =
+        hp_engine.mode != HP_RECORD_NONE && !exit->recorded && !(exit->prefix && !exit->path);
+    return !records && exit->patch && hp_segs[exit->segment].kind != HP_SEG_TWIN;
 }
 
 /* The exit waits until its target is translated. */
 static void await(uint32_t number)
 {
     struct hp_exit *exit = &hp_exits[number];
-    uint32_t *bucket = &by_target[hash_start(exit->target)];
+    uint32_t *bucket = &by_target[hash_key(exit->target, &exit->node)];
     exit->waits = true;
     exit->next = *bucket;
     *bucket = number;
@@ -220,7 +242,7 @@ static void await(uint32_t number)
 static void stop_waiting(uint32_t number)
 {
     struct hp_exit *exit = &hp_exits[number];
-    uint32_t *link = &by_target[hash_start(exit->target)];
+    uint32_t *link = &by_target[hash_key(exit->target, &exit->node)];
     while (*link != number)
         link = &hp_exits[*link].next;
     *link = exit->next;
@@ -347,17 +369,24 @@ static bool is_in(const struct hp_cached_piece *piece, uint64_t low, uint64_t hi
 
 /* --- Joining ---------------------------------------------------------------------------------- */
 
+static bool leads_to(const struct hp_exit *exit, uint32_t segment)
+{
+    const struct hp_seg *seg = &hp_segs[segment];
+    return exit->target == seg->start && exit->node.before == seg->node.before &&
+           exit->node.how == seg->node.how && !exit->prefix == (seg->kind != HP_SEG_NODE);
+}
+
 /* Links the exits that wait for the segment; drops those of removed segments. */
 static void join_incoming(uint32_t segment)
 {
     uint64_t start = hp_segs[segment].start;
-    uint32_t next, i = by_target[hash_start(start)];
+    uint32_t next, i = by_target[hash_key(start, &hp_segs[segment].node)];
     for (; i; i = next) {
         struct hp_exit *exit = &hp_exits[i];
         next = exit->next;
         if (hp_segs[exit->segment].gone)
             stop_waiting(i);
-        else if (exit->target == start && !is_counted(exit, segment))
+        else if (leads_to(exit, segment) && !is_counted(exit, segment))
             hp_cache_link(i, segment);
     }
 }
@@ -369,7 +398,8 @@ static void join_exits(uint32_t segment)
         const struct hp_exit *exit = &hp_exits[++n_joined];
         if (exit->segment != segment || !is_free(exit))
             continue; /* of a translation that failed; through a gate */
-        uint32_t to = hp_cache_find(exit->target);
+        uint32_t to = exit->prefix ? hp_cache_find_node(exit->target, &exit->node)
+                                   : hp_cache_find(exit->target);
         if (to && !is_counted(exit, to))
             hp_cache_link(n_joined, to);
         else
@@ -399,35 +429,51 @@ void hp_cache_patch(uint8_t *at, const uint8_t *to)
                      __ATOMIC_RELEASE);
 }
 
-void hp_emit_ran(struct hp_emit *e, uint32_t id, bool taken, uint16_t dead, bool flags_dead)
+/* A register that may be used: rcx, saved in HP_AT_RCX, if none is dead. */
+static unsigned take_register(struct hp_emit *e, uint16_t dead)
 {
-    unsigned reg = 1; /* rcx */
-    uint32_t counter =
-        (uint32_t)(HP_AT_COUNTERS + id * sizeof(struct hp_counter) + (taken ? 8u : 0));
     uint16_t usable = dead & 0xcf; /* the first eight except rsp, rbp */
     if (usable)
-        reg = (unsigned)__builtin_ctz(usable);
-    if (hp_engine.mode == HP_RECORD_COUNT && flags_dead) { /* inc qword gs:[counter] */
+        return (unsigned)__builtin_ctz(usable);
+    hp_emit_save(e, 1, HP_AT_RCX);
+    return 1;
+}
+
+static void give_back_register(struct hp_emit *e, uint16_t dead)
+{
+    if (!(dead & 0xcf))
+        hp_emit_restore(e, 1, HP_AT_RCX);
+}
+
+void hp_emit_count(struct hp_emit *e, uint32_t at, uint16_t dead, bool flags_dead)
+{
+    if (flags_dead) { /* inc qword gs:[at] */
         hp_emit_byte(e, 0x65);
         hp_emit_byte(e, 0x48);
         hp_emit_byte(e, 0xff);
-        hp_emit_gs_operand(e, 0, counter);
+        hp_emit_gs_operand(e, 0, at);
         return;
     }
-    if (!usable)
-        hp_emit_save(e, reg, HP_AT_RCX);
+    unsigned reg = take_register(e, dead);
+    hp_emit_restore(e, reg, at);
+    hp_emit_add(e, reg, 1);
+    hp_emit_save(e, reg, at);
+    give_back_register(e, dead);
+}
+
+void hp_emit_ran(struct hp_emit *e, uint32_t id, bool taken, uint16_t dead, bool flags_dead)
+{
+    uint32_t at = (uint32_t)(HP_AT_COUNTERS + id * sizeof(struct hp_counter) + (taken ? 8u : 0));
     if (hp_engine.mode == HP_RECORD_COUNT) {
-        hp_emit_restore(e, reg, counter);
-        hp_emit_add(e, reg, 1);
-        hp_emit_save(e, reg, counter);
-    } else {
-        hp_emit_restore(e, reg, HP_AT_NEXT);
-        hp_emit_store_value(e, reg, 0, id);
-        hp_emit_add(e, reg, 4);
-        hp_emit_save(e, reg, HP_AT_NEXT);
+        hp_emit_count(e, at, dead, flags_dead);
+        return;
     }
-    if (!usable)
-        hp_emit_restore(e, reg, HP_AT_RCX);
+    unsigned reg = take_register(e, dead);
+    hp_emit_restore(e, reg, HP_AT_NEXT);
+    hp_emit_store_value(e, reg, 0, id);
+    hp_emit_add(e, reg, 4);
+    hp_emit_save(e, reg, HP_AT_NEXT);
+    give_back_register(e, dead);
 }
 
 /* Counts an arrival at a head, before the exit is recorded; when the head is hot, goes to the
@@ -453,8 +499,13 @@ static void emit_link(struct hp_emit *e, const struct hp_exit *exit, uint32_t se
 {
     if (counts)
         emit_head(e, exit, segment);
-    if (hp_engine.mode != HP_RECORD_NONE && !exit->recorded)
-        hp_emit_ran(e, exit->id, exit->taken, hp_segs[segment].dead, hp_segs[segment].flags_dead);
+    if (exit->recorded || hp_engine.mode == HP_RECORD_NONE)
+        return;
+    const struct hp_seg *seg = &hp_segs[segment];
+    if (exit->path)
+        hp_emit_count(e, HP_AT_COUNTERS + exit->path * 8, seg->dead, seg->flags_dead);
+    else if (!exit->prefix)
+        hp_emit_ran(e, exit->id, exit->taken, seg->dead, seg->flags_dead);
 }
 
 void hp_cache_link(uint32_t number, uint32_t segment)
@@ -464,12 +515,12 @@ void hp_cache_link(uint32_t number, uint32_t segment)
     const struct hp_seg *source = &hp_segs[exit->segment];
     uint64_t from = (uint64_t)(uintptr_t)exit->patch, to = (uint64_t)(uintptr_t)seg->code;
     if (!exit->patch || exit->to || seg->gone || source->gone || source->kind == HP_SEG_TWIN ||
+        !leads_to(exit, segment) ||
         (hp_engine.mode == HP_RECORD_COUNT && exit->id >= hp_engine.arena->shape.counted))
         return;
     uint8_t *place = seg->code;
     bool counts = is_counted(exit, segment);
-    if ((hp_engine.mode != HP_RECORD_NONE && !exit->recorded) || counts ||
-        !hp_emit_reaches(from, to)) {
+    if (!is_free(exit) || counts || !hp_emit_reaches(from, to)) {
         uint8_t code[LINK_SIZE];
         struct hp_emit e = {code, 0};
         emit_link(&e, exit, segment, counts);
@@ -494,7 +545,7 @@ void hp_cache_link(uint32_t number, uint32_t segment)
 
 static void remove_from_hash(uint32_t segment)
 {
-    uint32_t *link = &by_start[hash_start(hp_segs[segment].start)];
+    uint32_t *link = &by_start[hash_key(hp_segs[segment].start, &hp_segs[segment].node)];
     while (*link && *link != segment)
         link = &hp_segs[*link].next_hash;
     if (*link)
@@ -528,6 +579,7 @@ static void remove_segment(uint32_t segment)
     seg->gone = true;
     remove_from_hash(segment);
     hp_landings_remove(segment);
+    hp_places_forget(seg);
     unlink_incoming(seg, 0);
 }
 
@@ -614,6 +666,7 @@ void hp_cache_flush(void)
     n_segs = n_exits = n_pieces = n_joined = 0;
     sources_used = 0;
     hp_traces_flushed();
+    hp_places_flushed();
     for (unsigned i = 0; i < hp_n_areas; i++)
         put_gates(&hp_areas[i]);
     atomic_fetch_add(&hp_engine.arena->stats.flushes, 1);
@@ -646,11 +699,32 @@ uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, bool land, const char *
     uint32_t segment = hp_cache_find(pc);
     if (segment)
         return segment;
-    bool drops = hp_engine.flushes_often && ++n_gets % OFTEN == 0;
-    if ((drops || !hp_cache_room(pc, 65536, 16384)) && !make_room(self, pc, why))
-        return 0;
     struct hp_order order = {.pc = pc, .land = land};
-    return hp_translate(self, &order, why);
+    return hp_cache_make(self, &order, why);
+}
+
+uint32_t hp_cache_make(struct hp_self *self, const struct hp_order *order, const char **why)
+{
+    bool drops = hp_engine.flushes_often && ++n_gets % OFTEN == 0;
+    *why = NULL;
+    if ((drops || !hp_cache_room(order->pc, 65536, 16384)) && !make_room(self, order->pc, why))
+        return 0;
+    uint64_t start = hp_engine_ticks();
+    uint32_t segment = hp_translate(self, order, why);
+    hp_engine.translate_tsc += hp_engine_ticks() - start;
+    return segment;
+}
+
+uint8_t *hp_cache_entrance(uint32_t segment)
+{
+    uint64_t code = (uint64_t)(uintptr_t)hp_segs[segment].code;
+    uint8_t *place = hp_cache_small(code, 14);
+    if (!place)
+        return NULL;
+    struct hp_emit e = {hp_cache_writable(place), (uint64_t)(uintptr_t)place};
+    hp_emit_restore(&e, 1, HP_AT_RCX);
+    hp_emit_jump(&e, code);
+    return place;
 }
 
 /* The tables get an eighth of a limited address space, each area a 32nd. */
@@ -678,7 +752,7 @@ void hp_cache_start(void)
     new_buckets(1 << 14);
     hp_traces_start(MAX_SEGMENTS >> less);
     if (!hp_landings_start(hp_engine.has_pext) || !hp_segs || !hp_exits || !hp_pieces || !by_page ||
-        !by_start || (hp_engine.mode == HP_RECORD_NONE && !sources))
+        !by_start || !hp_paths_start() || (hp_engine.mode == HP_RECORD_NONE && !sources))
         hp_run_natively("there is no memory for the native engine",
                         "raise its limits (ulimit -v, -d)");
 }

@@ -26,6 +26,7 @@ enum hp_seg_kind {
     HP_SEG_PLAIN,
     HP_SEG_TWIN,  /* a copy that leaves through the gates, by which a path is recorded */
     HP_SEG_TRACE, /* a recorded path (traces.h) */
+    HP_SEG_NODE,  /* counts paths: its start is a place in the tree of paths (paths.h) */
 };
 
 /* The blocks that a segment shall have, by their starts. */
@@ -51,6 +52,7 @@ struct hp_cached_piece {
     uint16_t insns;
     uint8_t taken;       /* HP_WENT_...; at the end of the segment 1 */
     uint8_t first;       /* of a run with its own id (in an rseq section) */
+    uint32_t prefix;     /* of a node: the path up to it and including it */
     uint16_t end_dead;   /* at its end: registers that may be used, */
     bool end_flags_dead; /* and whether flags may */
 };
@@ -72,6 +74,9 @@ struct hp_seg {
     bool is_cool;     /* not often enough to be counted, for now */
     uint8_t kind;     /* enum hp_seg_kind */
     uint16_t section; /* the rseq section it translates; 0: none */
+    struct hp_path_node node;
+    uint32_t place;    /* the return place (paths.h) that leads here; 0: none */
+    uint32_t function; /* of a node: from which alone jumps may land here; 0: from any */
 };
 
 struct hp_exit {
@@ -87,6 +92,12 @@ struct hp_exit {
     bool waits;    /* for its target to be translated */
     bool is_back;  /* its branch goes backwards */
     bool recorded; /* by the segment itself */
+    /* Of a node. */
+    uint8_t indirect;         /* HP_X86_...: the kind of an indirect transfer; 0: none */
+    bool pushed;              /* it is a call, and on the shadow stack */
+    uint32_t prefix;          /* that is left; 0: not of a node */
+    uint32_t path;            /* that ends here; 0: none does */
+    struct hp_path_node node; /* that it leads to */
 };
 
 struct hp_area {
@@ -130,6 +141,8 @@ uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, bool land, const char *
 uint32_t hp_cache_find(uint64_t pc);
 /* The copy of the segment for recording. */
 uint32_t hp_cache_find_twin(uint64_t pc);
+/* The segment that counts paths from this node on. */
+uint32_t hp_cache_find_node(uint64_t pc, const struct hp_path_node *node);
 
 /* Everything that leads to the segment `from` leads to `to` from now on; they have the same start,
  * or are the same: then its links are made anew. */
@@ -154,6 +167,21 @@ const uint8_t *hp_cache_kept(uint32_t number);
 
 /* The segment is finished: makes it findable, and links what leads to it and where it leads. */
 void hp_cache_publish(uint32_t segment, struct hp_area *area);
+
+struct hp_order;
+
+/* Translates what is ordered, which is not there yet; makes room for it. Otherwise as
+ * hp_translate(). */
+uint32_t hp_cache_make(struct hp_self *self, const struct hp_order *order, const char **why);
+
+/* Code that restores rcx and enters the segment; NULL: no room. */
+uint8_t *hp_cache_entrance(uint32_t segment);
+
+/* The source of a piece. */
+const uint8_t *hp_piece_source(const struct hp_cached_piece *piece);
+
+/* Emits an increment of the counter at gs:[at]; `dead` are registers that may be used. */
+void hp_emit_count(struct hp_emit *e, uint32_t at, uint16_t dead, bool flags_dead);
 
 /* Emits the recording of the run `id`, which ends here, for translated code; `dead` are registers
  * that may be used. */
@@ -219,6 +247,7 @@ struct hp_order {
     enum hp_seg_kind kind;
     bool land;                      /* it gets a landing at once */
     const struct hp_run_plan *plan; /* of a trace; else NULL: static rules choose its blocks */
+    struct hp_path_node node;       /* of a node */
 };
 
 /* Translates code. 0: there is no code (`*why` is NULL), or it cannot be translated. */

@@ -6,6 +6,7 @@
 #include "engine/native/inner/cpu.h"
 #include "engine/native/inner/decode_memory.h"
 #include "engine/native/inner/landings.h"
+#include "engine/native/inner/paths.h"
 #include "engine/native/inner/rseq.h"
 #include "engine/native/inner/sys.h"
 #include "engine/native/inner/traces.h"
@@ -77,18 +78,9 @@ void hp_lock_break(void)
 
 /* --- Continuing ------------------------------------------------------------------------------- */
 
-/* The segment at `pc`, a new one with a landing if `land`; 0: none can be made. With the lock
- * held. */
-static uint32_t get(struct hp_self *self, uint64_t pc, bool land, const char **why)
+static bool counts_paths(void)
 {
-    *why = NULL;
-    uint32_t segment = hp_cache_find(pc);
-    if (segment)
-        return segment;
-    uint64_t start = hp_engine_ticks();
-    segment = hp_cache_get(self, pc, land, why);
-    hp_engine.translate_tsc += hp_engine_ticks() - start;
-    return segment;
+    return hp_engine.mode == HP_RECORD_PATHS;
 }
 
 static _Noreturn void go_without(struct hp_self *self, uint64_t pc, const char *why);
@@ -101,6 +93,8 @@ static _Noreturn void enter(struct hp_self *self, uint32_t segment, uint64_t pc,
         hp_leave(self);
     }
     atomic_store(&self->where, HP_IN_CACHE);
+    if (segment && self->counting)
+        hp_paths_enter(self, segment);
     if (segment)
         self->entry = (uint64_t)(uintptr_t)hp_segs[hp_traces_enter(self, segment)].code;
     hp_unlock();
@@ -116,7 +110,8 @@ void hp_go_on(struct hp_self *self, uint64_t pc)
     if (self->regs.flags & FLAG_TF)
         hp_step(self);
     hp_lock();
-    uint32_t segment = get(self, pc, false, &why);
+    uint32_t segment =
+        counts_paths() ? hp_paths_go_on(self, pc, &why) : hp_cache_get(self, pc, false, &why);
     enter(self, segment, pc, why);
 }
 
@@ -126,6 +121,9 @@ void hp_on_exit(struct hp_self *self)
     uint32_t number = self->exit;
     uint64_t before = atomic_load(&hp_cache_flushes);
     struct hp_exit exit = hp_exits[number]; /* once we are out, the cache may be flushed */
+    struct hp_left left;
+    if (counts_paths())
+        left = hp_paths_left(number);
     uint64_t pc = self->regs.rip = exit.target;
     atomic_store(&self->where, HP_IN_ENGINE);
     hp_lock();
@@ -134,23 +132,56 @@ void hp_on_exit(struct hp_self *self)
     uint64_t to = self->regs.rip = self->rseq ? hp_rseq_arrive(self, pc) : pc;
     if (hp_traces_records(self))
         hp_traces_add(self, number, to == pc ? to : 0);
-    uint32_t segment = get(self, to, false, &why);
+    uint32_t segment =
+        counts_paths() ? hp_paths_next(self, &left, to, &why) : hp_cache_get(self, to, false, &why);
     if (segment && to == pc && before == atomic_load(&hp_cache_flushes))
         hp_cache_link(number, segment);
     hp_engine.lookups++;
     enter(self, segment, to, why);
 }
 
+/* A call has returned, with the place on the shadow stack, to where nothing is translated yet. */
+void hp_on_place(struct hp_self *self)
+{
+    const char *why;
+    struct hp_left left = hp_paths_left(self->exit);
+    uint64_t pc = self->regs.rip = self->target;
+    atomic_store(&self->where, HP_IN_ENGINE);
+    hp_lock();
+    uint32_t segment = hp_paths_return(self, &left, &why);
+    hp_engine.lookups++;
+    enter(self, segment, pc, why);
+}
+
+/* An indirect transfer, of a twin or of a node that has not found its landing. */
+static _Noreturn void miss_in_paths(struct hp_self *self)
+{
+    const char *why;
+    struct hp_left left = hp_paths_left(self->exit);
+    uint64_t pc = self->regs.rip = self->target;
+    atomic_store(&self->where, HP_IN_ENGINE);
+    hp_lock();
+    bool was_counting = self->counting;
+    hp_words_ran(self, left.exit.id, true);
+    uint32_t segment = hp_paths_next(self, &left, pc, &why);
+    if (segment && was_counting && self->counting)
+        hp_paths_land(self, segment);
+    hp_engine.lookups++;
+    enter(self, segment, pc, why);
+}
+
 void hp_on_miss(struct hp_self *self)
 {
     const char *why;
+    if (counts_paths())
+        miss_in_paths(self);
     uint64_t pc = self->regs.rip = self->target;
     atomic_store(&self->where, HP_IN_ENGINE);
     uint32_t left = hp_engine.mode == HP_RECORD_COUNT ? *self->writer.next : 0;
     hp_lock();
     if (hp_traces_records(self))
         hp_traces_add(self, self->exit, pc);
-    uint32_t segment = get(self, pc, true, &why);
+    uint32_t segment = hp_cache_get(self, pc, true, &why);
     if (segment) {
         hp_land(segment, NULL);
         hp_words_ran_to(self, left, hp_pieces[hp_segs[segment].first_piece].id);
@@ -166,7 +197,8 @@ void hp_go_on_from(struct hp_self *self, uint32_t id, uint64_t pc)
     hp_lock();
     if (hp_engine.mode != HP_RECORD_COUNT)
         hp_words_ran(self, id, true);
-    uint32_t segment = get(self, pc, false, &why);
+    uint32_t segment =
+        counts_paths() ? hp_paths_go_on(self, pc, &why) : hp_cache_get(self, pc, false, &why);
     if (segment)
         hp_words_ran_to(self, id, hp_pieces[hp_segs[segment].first_piece].id);
     hp_engine.lookups++;
@@ -207,6 +239,7 @@ void hp_on_pending(struct hp_self *self)
 {
     self->stepping = false;
     hp_traces_abandon(self);
+    hp_paths_hand_over(self);
     if (self->probing) /* something else came first */
         hp_probe_done(self, true);
     if (atomic_load(&hp_releasing) && !atomic_load(&hp_released) && self->where == HP_IN_CACHE)

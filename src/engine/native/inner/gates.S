@@ -88,6 +88,12 @@ hp_gate_miss:
         movq    %gs:HP_AT_RCX, %rcx
         gate    hp_gate_missed, hp_on_miss
 
+        .globl  hp_gate_place
+        .hidden hp_gate_place
+hp_gate_place:
+        movq    %gs:HP_AT_RCX, %rcx
+        gate    hp_gate_placed, hp_on_place
+
         // The kernel sends threads here that it interrupts in a section: see rseq.h.
         .long   0x53053053
         gate    hp_rseq_abort, hp_on_rseq_abort

@@ -52,6 +52,16 @@ enum hp_where {
     HP_NATIVE,    /* let go: runs the program's own code */
 };
 
+#define HP_UNCUT UINT32_MAX
+
+/* A place in the tree of paths: what comes after a prefix (docs/counted-paths.md). */
+struct hp_path_node {
+    uint32_t before;    /* the prefix; 0: a path starts here */
+    uint8_t how;        /* enum hp_prefix_how: it is reached */
+    uint8_t length;     /* of the prefix: struct hp_path_growth */
+    uint16_t extension; /* likewise */
+};
+
 /* A thread of the program; GS points here. Offsets are in layout.h. */
 struct hp_self {
     struct hp_self *self;
@@ -69,6 +79,16 @@ struct hp_self {
     uint32_t native_gs, gs_by_call;
     uint64_t rseq;
     uint32_t unit, unit_begun;
+    uint32_t *shadow;
+    uint32_t from;
+
+    /* Paths counted in the cache: see paths.h. */
+    bool counting;
+    uint32_t prefix, prefix_segment; /* that the thread is on, and its last block */
+    uint32_t prefix_cut;             /* instructions of that that were run; HP_UNCUT: all */
+    struct hp_path_node node;        /* where it goes on without a branch */
+    uint32_t *shadow_low;            /* of the shadow stack: its first entry is never popped */
+    uint32_t *shadow_high;
 
     _Atomic uint32_t where; /* enum hp_where */
     _Atomic uint32_t in_use;
@@ -142,6 +162,8 @@ _Static_assert(offsetof(struct hp_self, gs_by_call) == HP_AT_BY_CALL, "layout");
 _Static_assert(offsetof(struct hp_self, rseq) == HP_AT_RSEQ, "layout");
 _Static_assert(offsetof(struct hp_self, unit) == HP_AT_UNIT, "layout");
 _Static_assert(offsetof(struct hp_self, unit_begun) == HP_AT_BEGUN, "layout");
+_Static_assert(offsetof(struct hp_self, shadow) == HP_AT_SHADOW, "layout");
+_Static_assert(offsetof(struct hp_self, from) == HP_AT_FROM, "layout");
 
 /* The block of a new thread, its counters mapped if it has any; NULL: no memory. Its address is
  * put into GS by hp_thread_adopt(). */
@@ -253,6 +275,7 @@ void hp_gate_syscall(void); /* a system call; exit number */
 void hp_gate_far(void);     /* a far transfer, at the exit's target; exit number */
 void hp_gate_int80(void);   /* a system call by int 0x80; exit number */
 void hp_gate_x87(void);     /* after an instruction that stored x87 state; exit number */
+void hp_gate_place(void);   /* a return to a place (paths.h), the last one that was popped */
 void hp_gate_resume(void);  /* continue at HP_AT_TARGET; all registers are the program's */
 
 /* Enters the cache at self->entry, or calls hp_on_pending() and then enters. Does not return. */
@@ -313,6 +336,7 @@ void hp_reset_vectors(const void *area);
 /* Called by the gates, in C. Each ends in hp_enter(). */
 _Noreturn void hp_on_exit(struct hp_self *self);
 _Noreturn void hp_on_miss(struct hp_self *self);
+_Noreturn void hp_on_place(struct hp_self *self);
 _Noreturn void hp_on_syscall(struct hp_self *self);
 _Noreturn void hp_on_far(struct hp_self *self);
 _Noreturn void hp_on_int80(struct hp_self *self);
@@ -396,6 +420,7 @@ bool hp_words_fault(struct hp_self *self, uint64_t address, const uint8_t *pc, u
 
 struct hp_mapped_place {
     uint64_t low;    /* where the mapping begins */
+    uint64_t base;   /* of its module */
     uint64_t high;   /* end of the mapping, or of adjacent executable ones */
     uint32_t module; /* record id */
     bool executable;

@@ -39,6 +39,20 @@ static void emit_entered(struct hp_emit *e, uint32_t id)
     hp_emit_save(e, 1, HP_AT_NEXT);
 }
 
+/* Of a node in the middle of a function: a jump from another function may be a longjmp. */
+static void emit_same_function(struct hp_emit *e, const uint8_t *place, uint32_t function)
+{
+    hp_emit_byte(e, 0x65); /* mov ecx, gs:[from] */
+    hp_emit_byte(e, 0x8b);
+    hp_emit_gs_operand(e, 1, HP_AT_FROM);
+    hp_emit_byte(e, 0x8d); /* lea ecx, [rcx - function] */
+    hp_emit_byte(e, 0x89);
+    hp_emit_u32(e, -function);
+    hp_emit_byte(e, 0xe3); /* jrcxz */
+    hp_emit_byte(e, 5);
+    hp_emit_jump(e, (uint64_t)(uintptr_t)hp_cache_gate_near(place, HP_GATE_MISS));
+}
+
 /*
  * A landing. rcx is saved; HP_AT_TARGET is the target, whose low bits match.
  *
@@ -78,6 +92,8 @@ uint8_t *hp_landing_write(uint8_t *place, uint32_t segment, const uint8_t *code)
         hp_emit_byte(&e, seg->flags_dead ? 0x74 : 0xe3); /* jz hot; jrcxz hot */
         hp_emit_byte(&e, (unsigned)(hot - e.at - 1) & 0xff);
     }
+    if (seg->function)
+        emit_same_function(&e, place, seg->function);
     if (hp_engine.mode == HP_RECORD_COUNT)
         emit_entered(&e, seg->first_piece ? hp_pieces[seg->first_piece].id : 0);
     hp_emit_restore(&e, 1, HP_AT_RCX);

@@ -30,6 +30,10 @@
 #define HP_AT_UNIT  (HP_AT_NATIVE + 16) /* number of the last section entered (32 bits) */
 #define HP_AT_BEGUN (HP_AT_NATIVE + 20) /* what is saved while it runs: see rseq.h (32 bits) */
 
+/* Paths counted in the cache: see paths.h. */
+#define HP_AT_SHADOW (HP_AT_NATIVE + 24) /* where the next entry of the shadow stack goes */
+#define HP_AT_FROM   (HP_AT_NATIVE + 32) /* number of the function that jumps (32 bits) */
+
 /* Flags that rt_sigreturn does not change: NT and ID, and the one that is always set. */
 #define HP_KEPT_FLAGS 0x204002
 
@@ -39,5 +43,8 @@
 
 /* Counters of the thread, relative to its block. */
 #define HP_AT_COUNTERS HP_BLOCK_SIZE
+
+/* The shadow stack comes after the counters of paths. */
+#define HP_SHADOW_BYTES 0x401000 /* 2^20 entries, and a page that is not there */
 
 #endif

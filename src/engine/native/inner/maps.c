@@ -392,6 +392,7 @@ bool hp_maps_find(struct hp_self *self, uint64_t address, struct hp_mapped_place
         range->path = hp_maps_no_path;
     *place = (struct hp_mapped_place){
         .low = range->low,
+        .base = range->base,
         .high = range->high,
         .executable = range->prot & PROT_EXEC && range->prot & PROT_READ,
     };

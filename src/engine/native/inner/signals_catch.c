@@ -7,6 +7,7 @@
  */
 #include "engine/native/inner/cache.h"
 #include "engine/native/inner/decode.h"
+#include "engine/native/inner/paths.h"
 #include "engine/native/inner/rseq.h"
 #include "engine/native/inner/signals_impl.h"
 #include "engine/native/inner/sys.h"
@@ -22,13 +23,17 @@ static bool is_within(uint64_t pc, const char *low, const char *high)
 static void record_part(struct hp_self *self, const struct hp_seg *seg, const struct hp_spot *spot)
 {
     const struct hp_cached_piece *piece = &hp_pieces[seg->first_piece + spot->piece];
+    if (self->counting) {
+        hp_paths_at(self, piece->prefix, piece->id,
+                    spot->insns < piece->insns ? spot->insns : HP_UNCUT);
+        hp_paths_hand_over(self);
+        return;
+    }
     if (spot->insns >= piece->insns)
         hp_words_ran(self, piece->id, false);
-    else if (spot->insns > 0)
-        hp_words_ran_part(self, piece->id, spot->insns);
-    else if (spot->piece > 0 && !piece->first && piece[-1].taken == HP_WENT_BY &&
-             hp_engine.mode == HP_RECORD_COUNT)
-        hp_words_ran_part(self, piece->id, 0); /* says where the transfer went */
+    else if (spot->insns > 0 || hp_engine.mode != HP_RECORD_COUNT ||
+             (spot->piece > 0 && !piece->first && piece[-1].taken == HP_WENT_BY))
+        hp_words_ran_part(self, piece->id, spot->insns); /* also says where the transfer went */
     else if (spot->piece > 0 && !piece->first)
         hp_words_ran(self, piece[-1].id, piece[-1].taken != HP_WENT_ON);
 }
@@ -259,6 +264,23 @@ static void handle_word_fault(struct hp_self *self, struct sigcontext *mc, bool 
     }
 }
 
+/* A call has pushed its return address, but the shadow stack has no room for it: the thread hands
+ * over, and arrives at the called function in words. */
+static void shadow_fault(struct hp_self *self, struct ucontext *uc)
+{
+    uint32_t segment = hp_cache_segment_at(uc->mc.rip);
+    struct hp_spot spot = {0};
+    hp_locate(segment, uc->mc.rip, &spot);
+    const struct hp_cached_piece *piece = &hp_pieces[hp_segs[segment].first_piece + spot.piece];
+    take_registers(&self->regs, &uc->mc);
+    self->regs.r[RCX] = self->rcx;
+    self->regs.rip = hp_paths_called(self, piece);
+    hp_paths_at(self, piece->prefix, piece->id, HP_UNCUT);
+    hp_paths_hand_over(self);
+    atomic_store(&self->pending, 1);
+    return_to_engine(uc);
+}
+
 /* An instruction was run natively, or one iteration of a repeated one: it counts when complete. If
  * the program single-steps itself, the trap is its own. */
 static void probed(struct hp_self *self, const struct hp_siginfo *info, struct ucontext *uc)
@@ -314,7 +336,9 @@ static void catch_synchronous(struct hp_self *self, struct hp_siginfo *info, str
         handle_word_fault(self, mc, &done, info);
     if (done || pass_alignment_check(self, info, mc))
         return;
-    if (self->stepping && is_step_trap(info, mc))
+    if (info->signo == SEGV && in_cache && hp_paths_is_full(self, info->address))
+        shadow_fault(self, uc);
+    else if (self->stepping && is_step_trap(info, mc))
         step(self, uc);
     else if (self->probing && is_step_trap(info, mc) && mc->rip == self->regs.rip &&
              !self->probe_is_step && !atomic_load(&self->pending))

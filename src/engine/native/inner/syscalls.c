@@ -4,6 +4,7 @@
  * that concern it.
  */
 #include "engine/native/inner/cache.h"
+#include "engine/native/inner/paths.h"
 #include "engine/native/inner/proc.h"
 #include "engine/native/inner/rseq.h"
 #include "engine/native/inner/sys.h"
@@ -529,6 +530,10 @@ void hp_on_syscall(struct hp_self *self)
 {
     hp_traces_end(self);
     const struct hp_exit *exit = &hp_exits[self->exit];
+    if (exit->prefix) {
+        hp_paths_at(self, exit->prefix, exit->id, HP_UNCUT);
+        self->node = exit->node;
+    }
     make_recorded(self, exit->target, exit->id, hp_last_piece(exit->segment)->insns);
 }
 

@@ -5,6 +5,7 @@
  * the ring of addresses (memory mode).
  */
 #include "engine/native/inner/landings.h"
+#include "engine/native/inner/paths.h"
 #include "engine/native/inner/sys.h"
 #include "engine/native/inner/traces.h"
 #include "hotpath/stream.h"
@@ -69,8 +70,10 @@ struct hp_self *hp_thread_new(void)
     bool is_new = !self;
     if (is_new) {
         uint64_t size = HP_AT_COUNTERS;
-        if (hp_engine.mode == HP_RECORD_COUNT)
+        if (hp_engine.mode == HP_RECORD_COUNT || hp_engine.mode == HP_RECORD_PATHS)
             size += hp_engine.arena->shape.counter_bytes;
+        if (hp_engine.mode == HP_RECORD_PATHS)
+            size += HP_SHADOW_BYTES;
         if (hp_engine.mode == HP_RECORD_MEMORY)
             size += HP_ARENA_ADDRESS_BYTES;
         self = hp_pages_aligned(size, HP_BLOCK_SIZE);
@@ -185,8 +188,9 @@ static void open_stream(struct hp_self *self)
     if (hp_engine.mode == HP_RECORD_NONE)
         return;
     hp_words_refill(self);
-    if (hp_engine.mode == HP_RECORD_COUNT)
+    if (hp_engine.mode == HP_RECORD_COUNT || hp_engine.mode == HP_RECORD_PATHS)
         map_counters(self);
+    hp_paths_thread(self);
     if (hp_engine.mode == HP_RECORD_MEMORY)
         hp_addresses_open(self);
 }
@@ -234,6 +238,7 @@ void hp_threads_after_fork(struct hp_self *self)
             atomic_store(&t->in_use, 0);
     hp_signals_forget_held();
     hp_traces_after_fork();
+    hp_paths_thread(self);
     list_lock = 0;
     hp_engine.process = 0;
     self->is_vforked = self->is_awaited = false; /* whatever the parent was */

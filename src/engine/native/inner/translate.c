@@ -23,6 +23,7 @@
 #define CODE_MAX     49152 /* bytes of a segment: a block of HP_BLOCK_MAX_INSNS, split if longer */
 #define SMALL_MAX    12288 /* bytes of stubs of a segment */
 #define CODE_RESERVE 320   /* the most that one instruction may need */
+#define NODE_INSNS   128   /* of a block after another one in a node */
 #define AHEAD        6     /* instructions looked at beyond the segment */
 
 /* --- What the head does ----------------------------------------------------------------------- */
@@ -185,11 +186,13 @@ bool hp_work_describe(struct work *w, uint64_t end)
         .start = piece->start, .module = w->module, .size = piece->size, .parent = w->id};
     if (hp_segs[w->segment].kind == HP_SEG_TRACE)
         segment.trace = (uint16_t)w->plan->n;
+    if (hp_segs[w->segment].kind == HP_SEG_NODE)
+        segment.parent = 0; /* each piece is a block of a prefix */
     piece->id = w->id = hp_arena_add_segment(hp_engine.arena, &segment, bytes);
     return w->id != 0;
 }
 
-static const uint8_t *source_of(const struct hp_cached_piece *piece)
+const uint8_t *hp_piece_source(const struct hp_cached_piece *piece)
 {
     if (hp_engine.mode == HP_RECORD_NONE)
         return hp_cache_kept(piece->id);
@@ -207,7 +210,7 @@ bool hp_work_begin(struct work *w, uint64_t pc)
     if (w->again) {
         const struct hp_cached_piece *piece =
             &hp_pieces[hp_segs[w->segment].first_piece + w->pieces];
-        w->bytes = source_of(piece);
+        w->bytes = hp_piece_source(piece);
         w->high = piece->start + piece->size;
         return true;
     }
@@ -279,16 +282,36 @@ static bool is_planned(const struct work *w)
     return w->again || w->plan;
 }
 
+/* Whether a whole block that can be part of a node, and is not too long, is at `pc`. */
+static bool is_block(const struct hp_mapped_place *place, uint64_t pc)
+{
+    uint64_t high = hp_rseq_next(pc, place->high);
+    for (unsigned i = 0; i < NODE_INSNS && pc < high && !place->writable; i++) {
+        struct hp_x86 insn;
+        uint64_t rest = high - pc;
+        hp_x86_decode((const uint8_t *)(uintptr_t)pc, rest < 15 ? (unsigned)rest : 15, &insn);
+        if (hp_work_is_foreign(&insn) || hp_x87_is_stored((const uint8_t *)(uintptr_t)pc, &insn))
+            return false;
+        if (insn.kind != HP_X86_PLAIN && insn.kind != HP_X86_RDGSBASE &&
+            insn.kind != HP_X86_WRGSBASE)
+            return hp_node_takes(insn.kind);
+        pc += insn.length;
+    }
+    return false;
+}
+
 /* Whether the rules of this kind of segment let it continue at `next`. */
 static bool is_chosen(const struct work *w, uint64_t next)
 {
+    if (hp_segs[w->segment].kind == HP_SEG_NODE)
+        return may_be_long(w, next);
     if (w->plan)
         return planned_next(w) == next;
     return are_long() ? may_be_long(w, next) : may_be_short(w, next);
 }
 
 /* Whether the segment should continue with the code at `next`, which follows `w->insn`. */
-static bool goes_on(const struct work *w, uint64_t next)
+bool hp_work_goes_on(const struct work *w, uint64_t next)
 {
     const struct hp_seg *seg = &hp_segs[w->segment];
     if (w->again)
@@ -300,6 +323,8 @@ static bool goes_on(const struct work *w, uint64_t next)
     if (!hp_maps_find(w->self, next, &place) || !place.executable ||
         (place.writable && next >> 12 != seg->start >> 12))
         return false;
+    if (seg->kind == HP_SEG_NODE)
+        return is_block(&place, next);
     struct hp_x86 insn;
     uint64_t rest = place.high - next;
     hp_x86_decode((const uint8_t *)(uintptr_t)next, rest < 15 ? (unsigned)rest : 15, &insn);
@@ -314,7 +339,7 @@ static bool emit_cond(struct work *w, uint64_t target, uint64_t behind, uint64_t
     if (is_planned(w))
         to_target = planned_next(w) == target && target != behind;
     *next = to_target ? target : behind;
-    bool more = goes_on(w, *next);
+    bool more = hp_work_goes_on(w, *next);
     if (!more)
         hp_exit_record(w, target, behind);
     if (more && to_target) {
@@ -338,7 +363,7 @@ static bool emit_indirect(struct work *w, uint64_t *next)
         *next = planned_next(w);
     else if (is_return && w->n_returns)
         *next = w->returns[--w->n_returns];
-    bool more = *next && goes_on(w, *next);
+    bool more = *next && hp_work_goes_on(w, *next);
     if (more)
         hp_exit_expected(w, *next);
     else if (is_return)
@@ -357,13 +382,13 @@ static bool emit_end(struct work *w, uint64_t *next)
     switch (insn->kind) {
     case HP_X86_JUMP:
         *next = target;
-        more = goes_on(w, target);
+        more = hp_work_goes_on(w, target);
         if (!more)
             hp_exit_last(w, target, true);
         break;
     case HP_X86_CALL:
         *next = target;
-        more = goes_on(w, target);
+        more = hp_work_goes_on(w, target);
         hp_exit_push_return(w);
         if (more)
             w->returns[w->n_returns++] = behind;
@@ -373,7 +398,7 @@ static bool emit_end(struct work *w, uint64_t *next)
     case HP_X86_COND: more = emit_cond(w, target, behind, next); break;
     case HP_X86_COUNTED:
         *next = behind;
-        more = goes_on(w, behind);
+        more = hp_work_goes_on(w, behind);
         if (!more)
             hp_exit_record(w, target, behind);
         hp_exit_counted(w, target);
@@ -419,10 +444,24 @@ static uint8_t how_it_went(const struct work *w, uint64_t next)
     return next == w->pc + w->insn.length ? HP_WENT_ON : HP_WENT_TO;
 }
 
+/* Emits the end of the piece; true when the segment continues at `*next`. */
+static bool end_piece(struct work *w, uint64_t *next)
+{
+    if (hp_segs[w->segment].kind != HP_SEG_NODE)
+        return emit_end(w, next);
+    w->unfit |= !hp_node_takes(w->insn.kind) || !hp_node_describe(w);
+    return !w->unfit && hp_node_end(w, next) && !w->unfit;
+}
+
 /* Makes one piece; true when another follows, at `*next`. */
 static bool make_piece(struct work *w, uint64_t *next, const char **why)
 {
-    if (!hp_work_straight(w)) { /* the rest is found at run time */
+    bool ended = hp_work_straight(w);
+    if (!ended && hp_segs[w->segment].kind == HP_SEG_NODE) {
+        w->unfit = true; /* not a whole block */
+        return false;
+    }
+    if (!ended) { /* the rest is found at run time */
         if (w->insns == 0)
             return false;
         if (!hp_work_describe(w, w->pc))
@@ -441,7 +480,7 @@ static bool make_piece(struct work *w, uint64_t *next, const char **why)
         return false;
     }
     hp_memory_end(w, true);
-    bool more = emit_end(w, next);
+    bool more = end_piece(w, next);
     if (w->piece)
         w->piece->taken = more ? how_it_went(w, *next) : 1;
     w->total += w->insns + 1;
@@ -472,7 +511,7 @@ static void make_pieces(struct work *w, uint64_t pc, const char **why)
 uint32_t hp_translate(struct hp_self *self, const struct hp_order *order, const char **why)
 {
     uint64_t pc = order->pc;
-    struct work w = {.self = self, .plan = order->plan};
+    struct work w = {.self = self, .plan = order->plan, .node = order->node};
     *why = NULL;
     w.area = hp_cache_room(pc, CODE_MAX, SMALL_MAX);
     w.segment = w.area ? hp_cache_new_segment() : 0;
@@ -480,19 +519,19 @@ uint32_t hp_translate(struct hp_self *self, const struct hp_order *order, const 
         return 0;
     struct hp_seg *seg = &hp_segs[w.segment];
     uint8_t *landing = w.area->code, *code = landing;
-    *seg = (struct hp_seg){.start = pc, .kind = (uint8_t)order->kind};
+    *seg = (struct hp_seg){.start = pc, .kind = (uint8_t)order->kind, .node = order->node};
     if (order->land) /* for its size; written again when the segment is known */
         code = hp_landing_write(landing, w.segment, NULL);
     seg->code = code;
     w.e = hp_area_emit(w.area, code);
     w.limit = w.e.at + CODE_MAX - 1024;
-    if (!hp_section_begin(&w, pc, why))
+    if (!hp_section_begin(&w, pc, why) || (w.section && order->kind == HP_SEG_NODE))
         return 0;
     if (w.section)
         hp_section_make(&w, why);
     else
         make_pieces(&w, pc, why);
-    if (*why || w.pieces == 0)
+    if (*why || w.pieces == 0 || w.unfit)
         return 0;
     place_constants(&w);
     seg->n_pieces = w.pieces;
@@ -525,6 +564,7 @@ void hp_locate(uint32_t segment, uint64_t address, struct hp_spot *spot)
         .self = hp_self(), .segment = segment, .again = true, .wanted = address, .spot = spot};
     w.e = (struct hp_emit){w.self->scratch_code, (uint64_t)(uintptr_t)seg->code};
     w.limit = w.e.at + CODE_MAX - 1024;
+    w.node = seg->node;
     if (seg->section)
         hp_section_again(&w);
     else

@@ -12,8 +12,8 @@
 /* Records the end of the run, inside a rewritten transfer with rcx saved. */
 static void emit_ran_indirect(struct work *w)
 {
-    if (hp_engine.mode == HP_RECORD_NONE)
-        return;
+    if (hp_engine.mode == HP_RECORD_NONE || hp_engine.mode == HP_RECORD_PATHS)
+        return; /* in words only twins run, whose exits are recorded in C */
     hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_NEXT);
     hp_emit_store_value(&w->e, HP_X86_RCX, 0, w->id);
     if (hp_engine.mode == HP_RECORD_COUNT)
@@ -27,12 +27,12 @@ static void emit_ran_indirect(struct work *w)
 static bool records_inline(const struct work *w)
 {
     return hp_engine.mode != HP_RECORD_NONE && !w->section &&
-           hp_segs[w->segment].kind != HP_SEG_TWIN &&
+           hp_segs[w->segment].kind != HP_SEG_TWIN && hp_segs[w->segment].kind != HP_SEG_NODE &&
            (hp_engine.mode != HP_RECORD_COUNT || w->id < hp_engine.arena->shape.counted);
 }
 
 /* What may be used at the end of this piece: found when it is translated first, and kept. */
-static void learn_end(struct work *w, uint64_t target, uint64_t other)
+void hp_exit_learn(struct work *w, uint64_t target, uint64_t other)
 {
     if (w->again) {
         const struct hp_cached_piece *piece =
@@ -49,7 +49,7 @@ void hp_exit_record(struct work *w, uint64_t target, uint64_t other)
 {
     if (!records_inline(w) || hp_engine.mode == HP_RECORD_COUNT)
         return; /* each way out has a counter of its own */
-    learn_end(w, target, other);
+    hp_exit_learn(w, target, other);
     uint16_t dead = w->end.dead & (uint16_t)~w->insn.reads; /* LOOP and its kind use rcx */
     hp_emit_ran(&w->e, w->id, true, dead, false);
     w->noted = true;
@@ -66,6 +66,21 @@ static uint8_t *make_stub(struct work *w, uint32_t exit, int gate)
     return w->area->small;
 }
 
+/* A new exit of this piece. */
+static uint32_t new_exit(struct work *w, uint64_t target)
+{
+    uint32_t number = hp_cache_new_exit();
+    hp_exits[number] = (struct hp_exit){
+        .target = target, .segment = w->segment, .id = w->id, .piece = (uint16_t)w->pieces};
+    if (hp_segs[w->segment].kind == HP_SEG_NODE) {
+        hp_exits[number].prefix = w->prefix;
+        hp_exits[number].path = w->way.path;
+        hp_exits[number].node = w->way.node;
+        hp_exits[number].pushed = w->pushed;
+    }
+    return number;
+}
+
 /* Emits the displacement of an exit. */
 static void emit_exit(struct work *w, uint64_t target, bool taken)
 {
@@ -73,16 +88,12 @@ static void emit_exit(struct work *w, uint64_t target, bool taken)
         hp_emit_u32(&w->e, 0);
         return;
     }
-    uint32_t number = hp_cache_new_exit();
+    uint32_t number = new_exit(w, target);
     struct hp_exit *exit = &hp_exits[number];
-    *exit = (struct hp_exit){.target = target,
-                             .patch = (uint8_t *)(uintptr_t)w->e.at,
-                             .segment = w->segment,
-                             .id = w->id,
-                             .piece = (uint16_t)w->pieces,
-                             .taken = taken,
-                             .is_back = target <= w->pc,
-                             .recorded = w->noted};
+    exit->patch = (uint8_t *)(uintptr_t)w->e.at;
+    exit->taken = taken;
+    exit->is_back = target <= w->pc;
+    exit->recorded = w->noted;
     exit->stub = make_stub(w, number, HP_GATE_EXIT);
     hp_emit_u32(&w->e, hp_emit_rel(w->e.at + 4, (uint64_t)(uintptr_t)exit->stub));
 }
@@ -97,7 +108,7 @@ void hp_exit_jump(struct work *w, uint64_t target, bool taken)
 void hp_exit_last(struct work *w, uint64_t target, bool taken)
 {
     if (!w->noted && records_inline(w)) {
-        learn_end(w, target, target);
+        hp_exit_learn(w, target, target);
         hp_emit_ran(&w->e, w->id, taken, w->end.dead, w->end.flags_dead);
         w->noted = true;
     }
@@ -149,7 +160,7 @@ void hp_exit_push_return(struct work *w)
 }
 
 /* rcx := operand of an indirect jump or call. */
-static void emit_load_target(struct work *w)
+void hp_exit_load_target(struct work *w)
 {
     const struct hp_x86 *insn = &w->insn;
     uint8_t modrm = w->bytes[insn->modrm_at];
@@ -189,27 +200,35 @@ static void emit_load_target(struct work *w)
     hp_emit_bytes(&w->e, w->bytes + insn->modrm_at + 1, insn->length - insn->modrm_at - 1u);
 }
 
-/* Goes where HP_AT_TARGET says through the gate, so that a path can be recorded. */
+uint32_t hp_exit_set(struct work *w)
+{
+    uint32_t number = w->again ? 0 : new_exit(w, 0);
+    if (number)
+        hp_exits[number].indirect = w->insn.kind;
+    hp_emit_set(&w->e, HP_AT_EXIT, number);
+    return number;
+}
+
+void hp_exit_to_gate(struct work *w, int gate)
+{
+    hp_emit_jump(&w->e, w->again ? w->e.at : (uint64_t)(uintptr_t)hp_cache_gate(w->area, gate));
+}
+
+/* Goes where HP_AT_TARGET says through the gate, so that what is left is known there. */
 static void emit_miss(struct work *w)
 {
-    uint32_t number = 0;
-    if (!w->again) {
-        number = hp_cache_new_exit();
-        hp_exits[number] =
-            (struct hp_exit){.segment = w->segment, .id = w->id, .piece = (uint16_t)w->pieces};
-    }
-    hp_emit_set(&w->e, HP_AT_EXIT, number);
-    hp_emit_jump(&w->e,
-                 w->again ? w->e.at : (uint64_t)(uintptr_t)hp_cache_gate(w->area, HP_GATE_MISS));
+    hp_exit_set(w);
+    hp_exit_to_gate(w, HP_GATE_MISS);
 }
 
 /*
  * Goes where HP_AT_TARGET says, with rcx saved: the table leads to the landing. The target is still
  * in rcx when nothing is recorded.
  */
-static void emit_lookup(struct work *w)
+void hp_exit_lookup(struct work *w)
 {
-    if (hp_segs[w->segment].kind == HP_SEG_TWIN) {
+    if (hp_segs[w->segment].kind == HP_SEG_TWIN ||
+        (hp_segs[w->segment].kind == HP_SEG_NODE && w->insn.kind == HP_X86_RET)) {
         emit_miss(w);
         return;
     }
@@ -242,12 +261,21 @@ void hp_exit_indirect(struct work *w)
     bool is_call = w->insn.kind == HP_X86_CALL_IND;
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
     mark(w, false, true, NOT_SAVED, NOT_SAVED);
-    emit_load_target(w);
+    hp_exit_load_target(w);
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_TARGET);
     if (is_call)
         hp_exit_push_return(w);
     emit_ran_indirect(w);
-    emit_lookup(w);
+    hp_exit_lookup(w);
+}
+
+void hp_exit_drop(struct work *w)
+{
+    static const uint8_t lea[] = {0x48, 0x8d, 0xa4, 0x24}; /* lea rsp, [rsp + imm] */
+    if (!w->insn.imm_at)
+        return;
+    hp_emit_bytes(&w->e, lea, sizeof lea);
+    hp_emit_u32(&w->e, (uint32_t)w->insn.imm & 0xffff);
 }
 
 void hp_exit_return(struct work *w)
@@ -256,13 +284,9 @@ void hp_exit_return(struct work *w)
     mark(w, false, true, NOT_SAVED, NOT_SAVED);
     hp_emit_byte(&w->e, 0x59); /* pop rcx */
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_TARGET);
-    if (w->insn.imm_at) { /* lea rsp, [rsp + imm] */
-        static const uint8_t lea[] = {0x48, 0x8d, 0xa4, 0x24};
-        hp_emit_bytes(&w->e, lea, sizeof lea);
-        hp_emit_u32(&w->e, (uint32_t)w->insn.imm & 0xffff);
-    }
+    hp_exit_drop(w);
     emit_ran_indirect(w);
-    emit_lookup(w);
+    hp_exit_lookup(w);
 }
 
 /* rcx := rcx + value, using rax. */
@@ -284,7 +308,7 @@ static uint64_t make_miss(struct work *w, uint64_t expected)
     emit_add_value(w, expected);
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_TARGET);
     emit_ran_indirect(w);
-    emit_lookup(w);
+    hp_exit_lookup(w);
     w->e = saved;
     return (uint64_t)(uintptr_t)w->area->small;
 }
@@ -296,7 +320,7 @@ static void emit_load_any(struct work *w)
         hp_emit_byte(&w->e, 0x59); /* pop rcx */
         return;
     }
-    emit_load_target(w);
+    hp_exit_load_target(w);
     if (w->insn.kind == HP_X86_CALL_IND)
         hp_exit_push_return(w);
 }
@@ -332,9 +356,7 @@ void hp_exit_gate(struct work *w, int gate, uint64_t target)
         hp_emit_jump(&w->e, w->e.at);
         return;
     }
-    uint32_t number = hp_cache_new_exit();
-    hp_exits[number] = (struct hp_exit){
-        .target = target, .segment = w->segment, .id = w->id, .piece = (uint16_t)w->pieces};
+    uint32_t number = new_exit(w, target);
     hp_emit_set(&w->e, HP_AT_EXIT, number);
     hp_emit_jump(&w->e, (uint64_t)(uintptr_t)hp_cache_gate(w->area, gate));
 }

@@ -21,6 +21,13 @@ struct hp_head {
     bool flags_known, flags_dead;
 };
 
+/* Where a way out of a node leads, and the path that ends there (0: none does). */
+struct hp_way {
+    struct hp_path_node node;
+    uint32_t path;
+    bool calls; /* it is a call */
+};
+
 /* A constant after the code, and its reader. */
 struct constant {
     uint8_t *disp;
@@ -75,6 +82,13 @@ struct work {
     /* Return addresses of the calls in the segment. */
     uint64_t returns[HP_PIECES_MAX];
     unsigned n_returns;
+
+    /* A node: see translate_paths.c. */
+    struct hp_path_node node;                 /* at which the piece is */
+    uint32_t prefix;                          /* the path up to it and including it */
+    struct hp_way way;                        /* of the next exit */
+    bool pushed;                              /* its end is a call, which is on the shadow stack */
+    struct hp_path_node calls[HP_PIECES_MAX]; /* where `returns` go on */
 
     /* What runs in any case: up to a conditional jump. */
     bool in_head;
@@ -161,6 +175,20 @@ bool hp_work_describe(struct work *w, uint64_t end);
  * same). */
 struct hp_head hp_work_ahead(const struct work *w, uint64_t pc, uint64_t other);
 
+/* Whether the segment should continue with the code at `next`, which follows `w->insn`. */
+bool hp_work_goes_on(const struct work *w, uint64_t next);
+
+/* --- Nodes (translate_paths.c) ---------------------------------------------------------------- */
+
+/* The piece, a block, has its id in the stream: gives it its prefix. False: there is no room. */
+bool hp_node_describe(struct work *w);
+
+/* Whether a block that ends with this kind of instruction can be part of a node. */
+bool hp_node_takes(unsigned kind);
+
+/* Emits the transfer that ends a piece; true when the segment continues at `*next`. */
+bool hp_node_end(struct work *w, uint64_t *next);
+
 /* --- Sections of rseq (translate_section.c) --------------------------------------------------- */
 
 /* Checks whether a section starts at `pc` (then w->section is set). False: it does, but cannot be
@@ -189,6 +217,20 @@ void hp_emit_gs_base(struct work *w);
 void hp_emit_address(struct work *w, unsigned reg);
 
 /* --- Exits (translate_exits.c) ---------------------------------------------------------------- */
+
+/* Finds out what may be used at the end of this piece, which leads to one of the two places:
+ * w->end.
+ */
+void hp_exit_learn(struct work *w, uint64_t target, uint64_t other);
+
+/* Parts of indirect transfers: rcx := the operand; RET n drops its n bytes; goes where HP_AT_TARGET
+ * says, with rcx saved; notes the exit in HP_AT_EXIT and returns its number; goes to a gate if the
+ * transfer is not as expected. */
+void hp_exit_load_target(struct work *w);
+void hp_exit_drop(struct work *w);
+void hp_exit_lookup(struct work *w);
+uint32_t hp_exit_set(struct work *w);
+void hp_exit_to_gate(struct work *w, int gate);
 
 /* The segment ends with this piece, and all ways out of it lead to one of the two places: records
  * it here if that can be done once for all. */

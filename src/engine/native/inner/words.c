@@ -5,6 +5,7 @@
  */
 #include "engine/native/inner/decode_memory.h"
 #include "engine/native/inner/inner.h"
+#include "engine/native/inner/paths.h"
 #include "engine/native/inner/sys.h"
 #include "hotpath/stream.h"
 
@@ -23,10 +24,19 @@ static void put(struct hp_self *self, uint32_t word)
     *self->writer.next++ = word;
 }
 
+/* Whether a thread may go on counting paths when it writes this event. */
+static bool may_be_counting(unsigned kind)
+{
+    return kind == HP_WORD_PAD || kind == HP_WORD_HANDLER || kind == HP_WORD_FORK ||
+           kind == HP_WORD_MODULE;
+}
+
 void hp_words_event(struct hp_self *self, uint32_t word, const uint32_t *payload, int n)
 {
     if (hp_engine.mode == HP_RECORD_NONE)
         return;
+    if (!may_be_counting(hp_word_kind(word)))
+        hp_paths_hand_over(self);
     while (self->writer.end - self->writer.next < n + 1)
         put(self, hp_word_event(HP_WORD_PAD, 0));
     hp_writer_event(hp_engine.arena, &self->writer, word, payload, n);
@@ -42,6 +52,8 @@ void hp_words_ran(struct hp_self *self, uint32_t id, bool taken)
 {
     if (hp_engine.mode == HP_RECORD_NONE)
         return;
+    if (self->counting)
+        return; /* it is part of the prefix */
     if (hp_engine.mode != HP_RECORD_COUNT) {
         put(self, id);
         return;
@@ -72,6 +84,11 @@ void hp_words_ran_part(struct hp_self *self, uint32_t id, uint32_t insns)
         hp_words_event(self, hp_word_event(HP_WORD_PART, insns), &id, 1);
         return;
     }
+    if (self->counting) {
+        self->prefix_cut = insns;
+        hp_paths_hand_over(self);
+        return;
+    }
     put(self, id);
     put(self, hp_word_event(HP_WORD_CUT, insns));
 }
@@ -89,6 +106,7 @@ void hp_words_finish(struct hp_self *self, enum hp_end_reason reason)
 {
     if (hp_engine.mode == HP_RECORD_NONE)
         return;
+    hp_paths_hand_over(self);
     hp_addresses_finish_thread(self);
     if (reason == HP_END_SIGNAL)
         put(self, hp_word_event(HP_WORD_END, HP_END_SIGNAL));
