@@ -270,6 +270,8 @@ static enum hp_err read_first(struct reading *r, const char *part)
                    ? HP_OK
                    : no_such_preset(family, part);
     memcpy(r->config, preset->config, family->size);
+    if (family->may_lack_number && !part[length])
+        return HP_OK;
     if (!preset->number == !part[length])
         return preset->number ? read_value(r, hp_setting_find(r->said->model, preset->number),
                                            part + length + 1)

@@ -73,6 +73,7 @@ struct hp_model_family {
     size_t size; /* of the configuration */
     const struct hp_model *const *models;
     unsigned n_models;
+    bool may_lack_number; /* "net" alone is its preset */
     /* The initial configuration for a text that begins with a key, which must be one of the first
      * model's; NULL: a preset is needed. */
     const void *initial;

@@ -256,11 +256,15 @@ struct hp_arena {
     uint64_t magic;
     uint32_t version;
     struct hp_arena_shape shape;
-    uint32_t follow;            /* forked children are observed too */
-    uint32_t mode;              /* enum hp_record_mode; the qemu engine only streams */
-    uint64_t cache_size;        /* bytes a native process may use for translated code */
-    uint32_t traces;            /* enum hp_traces */
-    uint32_t traces_after;      /* executions of a head before its trace is made */
+    uint32_t follow;       /* forked children are observed too */
+    uint32_t mode;         /* enum hp_record_mode; the qemu engine only streams */
+    uint64_t cache_size;   /* bytes a native process may use for translated code */
+    uint32_t traces;       /* enum hp_traces */
+    uint32_t traces_after; /* executions of a head before its trace is made */
+    uint32_t traces_phase; /* this and the next: as in struct hp_traces_choice */
+    uint32_t traces_bail;
+    uint32_t traces_leave;      /* where traces do not pay, the program goes on unobserved */
+    uint64_t traces_cache;      /* bytes of traces before all are dropped; 0: no limit */
     struct hp_path_rules paths; /* which are counted */
     _Atomic uint32_t reader;    /* robust futex: the reader's thread id, marked when it dies */
     _Atomic uint32_t attached;  /* an engine has mapped the arena and runs */

@@ -74,6 +74,10 @@ enum hp_err hp_live_new(const struct hp_live_options *options, struct hp_live **
     l->arena->paths = options->paths;
     l->arena->traces = options->traces.how;
     l->arena->traces_after = options->traces.after;
+    l->arena->traces_phase = options->traces.phase;
+    l->arena->traces_bail = options->traces.bail;
+    l->arena->traces_leave = options->traces.then == HP_THEN_LEAVE;
+    l->arena->traces_cache = options->traces.cache;
     hold_word(l);
     hp_debug(HP_DEBUG_ENGINE, "shared memory of %llu MiB, reserved, for %d rings",
              (unsigned long long)l->shape.size >> 20, HP_ARENA_RINGS);

@@ -4,7 +4,7 @@
 gives them up. The programs leave no doubt, however fast the machine is."""
 import sys
 
-from util_cli import NATIVE, Case, main
+from util_cli import NATIVE, Case, main, notes
 
 # Without a C library: what is executed is known to the instruction.
 LOOP = r"""
@@ -14,6 +14,22 @@ __asm__(".globl _start\n"
         "mov $60, %eax; xor %edi, %edi; syscall\n");
 """
 LOOP_INSNS = 1 + 5 * 1000000 + 3
+
+# Many loops, each executed a little, then never again.
+FLAT = "static volatile unsigned sink;\n" + "".join(
+    "static void __attribute__((noinline)) f%d(void)\n"
+    "{ for (int i = 0; i < 300; i++) sink += %du ^ sink; }\n" % (i, i * 7919 + 1)
+    for i in range(400)) + "int main(void) {" + "".join("f%d();" % i for i in range(400)) + \
+    "return sink & 63; }"
+
+# Thirty loops; then only one of them, for a hundred times as long; then thirty others.
+PHASES = "static volatile unsigned sink;\n" + "".join(
+    "static void __attribute__((noinline)) f%d(long n) { while (n--) sink += %du ^ sink; }\n" %
+    (i, i * 7919 + 1) for i in range(60)) + "int main(void) {" + \
+    "".join("f%d(5000);" % i for i in range(30)) + "f0(15000000);" + \
+    "".join("f%d(5000);" % i for i in range(30, 60)) + "return sink & 63; }"
+
+MODES = (("counts", "count"), ("exact", "stream"), ("none", "none"))
 
 
 class Managed(Case):
@@ -86,6 +102,81 @@ int main(void)
             self.assertLessEqual(stats["trace_insns_run"], total)
             self.assertGreater(stats["trace_completions"], 0)
             self.assertLessEqual(stats["trace_completions"], stats["trace_entries"])
+
+    def test_a_limit(self):
+        """Traces are dropped when there are too many bytes of them; each is as if it were the first."""
+        program = self.build("phases", PHASES, "-O1")
+        for profile, _ in MODES:
+            limit = 4096
+            stats, events, report = self.watch([program], "--profile", profile, "--traces",
+                                               "net:50,phase=0,bail=0,cache=%d" % limit)
+            self.assertGreater(stats["trace_bytes"], 3 * limit)
+            self.assertGreater(len(events), 2)
+            self.assertEqual({e["kind"] for e in events}, {"full"})
+            for event in events:
+                self.assertTrue(limit <= event["bytes"] <= 2 * limit, event)
+            self.assertEqual([e["traces"] for e in events], sorted({e["traces"] for e in events}))
+            self.assertEqual(stats["flushes"], 0)  # the other code stays
+
+    def test_a_new_phase(self):
+        """The traces of the second thirty come after a quiet time: the first ones go."""
+        program = self.build("phases", PHASES, "-O1")
+        whole = self.watch([program], "--traces", "none")[2]["summary"]
+        for profile, _ in MODES:
+            for phase, kinds in ((20, ["phase"]), (1000, []), (0, [])):
+                stats, events, report = self.watch([program], "--profile", profile, "--traces",
+                                                   "net:50,phase=%d" % phase)
+                self.assertEqual([e["kind"] for e in events], kinds)
+                for event in events:
+                    self.assertGreater(event["bytes"], 0)
+                    self.assertLess(event["bytes"], stats["trace_bytes"])
+                    self.assertLess(event["traces"], stats["traces"])
+                if profile != "none":
+                    self.assertEqual(report["summary"]["instructions"], whole["instructions"])
+
+    def test_traces_that_do_not_pay(self):
+        """Two looks after the first: 60 traces were made. They stay, and no more are made."""
+        program = self.build("flat", FLAT, "-O1")
+        plain = self.watch([program], "--traces", "none")[2]["summary"]
+        for profile, _ in MODES:
+            stats, events, report = self.watch([program], "--profile", profile, "--traces",
+                                               "net:50,bail=20")
+            self.assertEqual([(e["kind"], e["traces"]) for e in events], [("bail-out", 60)])
+            self.assertEqual(stats["traces"], 60)
+            self.assertGreater(events[0]["bytes"], 0)
+            self.assertEqual(stats["detached"], 0)
+            if profile != "none":
+                self.assertEqual(report["summary"]["instructions"], plain["instructions"])
+                self.assertLess(stats["trace_insns_run"], plain["instructions"] // 2)
+            stats, events, _ = self.watch([program], "--profile", profile, "--traces",
+                                          "net:50,bail=0")
+            self.assertEqual(events, [])
+            self.assertGreater(stats["traces"], 400)
+
+    def test_leaving(self):
+        """Or the program is let go. The profile is of what was before, and says so."""
+        program = self.build("flat", FLAT, "-O1")
+        plain = self.watch([program], "--traces", "none")[2]["summary"]
+        for profile, _ in MODES:
+            stats, events, report = self.watch([program], "--profile", profile, "--traces",
+                                               "net:50,bail=20,then=leave")
+            self.assertEqual([(e["kind"], e["traces"]) for e in events], [("bail-out", 60)])
+            self.assertEqual(stats["detached"], 1)
+            gone, = notes(report, "detached")
+            self.assertIn("traces did not pay", gone["text"])
+            if profile != "none":
+                self.assertLess(report["summary"]["instructions"], plain["instructions"] // 2)
+                self.assertGreater(stats["trace_insns_run"], 0)
+
+    def test_traces_that_pay(self):
+        """Loops that go on are not given up, however many."""
+        source = FLAT.replace("i < 300", "i < 30000")
+        program = self.build("hot", source, "-O1")
+        for profile, _ in MODES:
+            stats, events, _ = self.watch([program], "--profile", profile, "--traces",
+                                          "net:50,bail=20")
+            self.assertEqual(events, [])
+            self.assertGreater(stats["traces"], 400)
 
 
 if __name__ == "__main__":

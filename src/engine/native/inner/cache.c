@@ -260,9 +260,7 @@ static bool new_buckets(uint32_t n)
     by_start = buckets;
     by_target = buckets + n;
     by_start_mask = n - 1;
-    for (uint32_t i = 1; i <= n_segs; i++)
-        if (hp_segs[i].code && hp_segs[i].code_size && !hp_segs[i].gone)
-            insert(i);
+    hp_cache_each(insert);
     for (uint32_t i = 1; i <= n_joined; i++)
         if (hp_exits[i].waits)
             await(i);
@@ -571,9 +569,8 @@ static void unlink_incoming(struct hp_seg *seg, uint32_t to)
     }
 }
 
-/* Makes the segment unreachable. Threads inside it leave by its exits, which lead to the gate
- * again. */
-static void remove_segment(uint32_t segment)
+/* Threads inside it leave by its exits, which lead to the gate again. */
+void hp_cache_remove(uint32_t segment)
 {
     struct hp_seg *seg = &hp_segs[segment];
     seg->gone = true;
@@ -581,6 +578,15 @@ static void remove_segment(uint32_t segment)
     hp_landings_remove(segment);
     hp_places_forget(seg);
     unlink_incoming(seg, 0);
+    if (seg->kind == HP_SEG_TRACE)
+        hp_traces_removed(segment);
+}
+
+void hp_cache_each(void (*each)(uint32_t segment))
+{
+    for (uint32_t i = 1; i <= n_segs; i++)
+        if (hp_segs[i].code && hp_segs[i].code_size && !hp_segs[i].gone)
+            each(i);
 }
 
 void hp_cache_replace(uint32_t from, uint32_t to)
@@ -600,7 +606,7 @@ static uint32_t invalidate_page(uint64_t page, uint64_t low, uint64_t high)
         struct hp_cached_piece *piece = &hp_pieces[*link >> 1];
         uint32_t *next = *link & 1 ? &piece->next_too : &piece->next;
         if (is_in(piece, low, high)) {
-            remove_segment(piece->segment);
+            hp_cache_remove(piece->segment);
             n++;
         }
         if (hp_segs[piece->segment].gone)
@@ -620,7 +626,7 @@ uint32_t hp_cache_invalidate(uint64_t low, uint64_t high)
     } else {
         for (uint32_t i = 1; i <= n_pieces; i++)
             if (is_in(&hp_pieces[i], low, high)) {
-                remove_segment(hp_pieces[i].segment);
+                hp_cache_remove(hp_pieces[i].segment);
                 n++;
             }
     }

@@ -209,6 +209,10 @@ uint32_t hp_cache_segment_at(uint64_t address);
 /* Makes all translations of [low, high) unreachable. Returns how many. */
 uint32_t hp_cache_invalidate(uint64_t low, uint64_t high);
 
+/* Makes the segment unreachable. Calls `each` for every segment that is reachable. */
+void hp_cache_remove(uint32_t segment);
+void hp_cache_each(void (*each)(uint32_t segment));
+
 /* Bytes of code and small items in all areas. */
 uint64_t hp_cache_used(void);
 /* Bytes of the cache's tables. */
@@ -246,6 +250,7 @@ struct hp_order {
     uint64_t pc;
     enum hp_seg_kind kind;
     bool land;                      /* it gets a landing at once */
+    bool on_trial;                  /* of a trace: arrivals at it are counted */
     const struct hp_run_plan *plan; /* of a trace; else NULL: static rules choose its blocks */
     struct hp_path_node node;       /* of a node */
 };

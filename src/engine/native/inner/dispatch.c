@@ -92,6 +92,10 @@ static _Noreturn void enter(struct hp_self *self, uint32_t segment, uint64_t pc,
         hp_unlock();
         hp_leave(self);
     }
+    if (atomic_load(&hp_traces_leave)) {
+        hp_unlock();
+        hp_release(self, pc, "traces did not pay, and --traces says that it shall go then");
+    }
     atomic_store(&self->where, HP_IN_CACHE);
     if (segment && self->counting)
         hp_paths_enter(self, segment);

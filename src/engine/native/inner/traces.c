@@ -3,6 +3,9 @@
 
 #include "engine/native/inner/landings.h"
 #include "engine/native/inner/sys.h"
+#include "engine/native/inner/traces_policy.h"
+
+#include <time.h>
 
 #define TRACE_BLOCKS 48        /* a trace does not continue after so many blocks, */
 #define TRACE_INSNS  512       /* or more instructions than these */
@@ -11,6 +14,7 @@
 #define PAUSE        7         /* executions between two recordings from a head */
 #define CANDIDATES   1024      /* heads whose paths are kept until one is chosen */
 #define RECORDINGS   4         /* paths of each */
+#define PAYS         1000      /* executions of a trace for which it was worth to make it */
 #define NEVER        (1 << 30) /* executions until a head that cannot be a trace is tried again */
 
 /* Countdown of heads, by segment; below 2 GiB. NULL: there are no traces. */
@@ -20,6 +24,11 @@ static uint32_t *since;
 static uint32_t first_cool;
 static uint32_t next_warm;             /* age of the program */
 static uint64_t n_traces, trace_bytes; /* made by this process; in the cache */
+static struct hp_traces_policy policy;
+static uint32_t first_kept; /* of the traces that stay when the others are dropped */
+static uint32_t last_made;  /* trace */
+static bool gave_up;        /* no more are made */
+_Atomic bool hp_traces_leave;
 
 /* The path being recorded. */
 static struct {
@@ -39,6 +48,8 @@ void hp_traces_start(uint32_t max_segments)
     if (!hp_sys_failed(place) && since)
         heads = (uint32_t *)place;
     next_warm = 1 << 17; /* a fifth of a second or so */
+    policy.phase = hp_engine.arena->traces_phase;
+    policy.bail = hp_engine.arena->traces_bail;
 }
 
 /* --- Heads ------------------------------------------------------------------------------------ */
@@ -46,7 +57,9 @@ void hp_traces_start(uint32_t max_segments)
 bool hp_traces_can_count(uint32_t segment)
 {
     const struct hp_seg *seg = &hp_segs[segment];
-    return heads && seg->kind == HP_SEG_PLAIN && !seg->section && !seg->is_cool;
+    if (!heads || gave_up || seg->section)
+        return false;
+    return seg->kind == HP_SEG_PLAIN ? !seg->is_cool : seg->on_trial;
 }
 
 static uint32_t now(void)
@@ -60,6 +73,10 @@ static void make_head(uint32_t segment)
     if (seg->is_head)
         return;
     seg->is_head = true;
+    if (seg->kind == HP_SEG_TRACE) {
+        heads[segment] = PAYS;
+        return;
+    }
     uint32_t after = hp_engine.arena->traces == HP_TRACES_NET ? hp_engine.arena->traces_after : 1;
     seg->on_trial = after > TRIAL;
     heads[segment] = seg->on_trial ? TRIAL : after;
@@ -136,8 +153,15 @@ static void stop(void)
     recorder.self = NULL;
 }
 
+/* A trace was made or abandoned. */
+static void count_try(void)
+{
+    policy.tried++;
+    stop();
+}
+
 /* Notes what became of the traces, for the report. */
-static void note(enum hp_traces_event_kind kind)
+static void note(enum hp_traces_event_kind kind, uint64_t bytes)
 {
     struct hp_arena *arena = hp_engine.arena;
     uint32_t i = atomic_fetch_add(&arena->n_traces_events, 1);
@@ -147,14 +171,84 @@ static void note(enum hp_traces_event_kind kind)
                                      .kind = kind,
                                      .process = hp_engine.process,
                                      .traces = n_traces,
-                                     .bytes = trace_bytes};
+                                     .bytes = bytes};
+}
+
+void hp_traces_removed(uint32_t segment)
+{
+    uint32_t head = hp_cache_find(hp_segs[segment].start);
+    trace_bytes -= hp_segs[segment].code_size;
+    if (head && hp_segs[head].is_head)
+        heads[head] = hp_engine.arena->traces_after;
+}
+
+static void drop_trace(uint32_t segment)
+{
+    if (hp_segs[segment].kind == HP_SEG_TRACE && segment < first_kept)
+        hp_cache_remove(segment);
+}
+
+/* Drops the traces before this one. Their code stays until the cache is flushed: threads may be in
+ * it. What led to them leads to plain segments, which are heads again. */
+static void drop_traces(enum hp_traces_event_kind kind, uint32_t first)
+{
+    uint64_t bytes = trace_bytes;
+    first_kept = first;
+    hp_cache_each(drop_trace);
+    note(kind, bytes - trace_bytes);
+}
+
+/* --- Giving up -------------------------------------------------------------------------------- */
+
+static struct {
+    uint32_t from, to; /* the traces are between these */
+    uint32_t often, not_often;
+} look;
+
+/* A trace that was on trial is a head. */
+static void look_at(uint32_t segment)
+{
+    const struct hp_seg *seg = &hp_segs[segment];
+    if (seg->kind != HP_SEG_TRACE || !seg->is_head || segment < look.from || segment >= look.to)
+        return;
+    look.often += !seg->on_trial;
+    look.not_often += seg->on_trial;
+}
+
+static bool traces_pay(void)
+{
+    if (!hp_policy_looks(&policy))
+        return true;
+    look.often = look.not_often = 0;
+    hp_cache_each(look_at);
+    look.from = look.to;
+    look.to = last_made + 1;
+    return !hp_policy_gives_up(&policy, look.often, look.not_often);
+}
+
+static void forget_head(uint32_t segment)
+{
+    if (hp_segs[segment].is_head)
+        hp_cache_replace(segment, segment);
+}
+
+/* Traces do not pay. Those that there are stay. */
+static void give_up(void)
+{
+    gave_up = true;
+    first_cool = 0;
+    note(HP_TRACES_BAILED_OUT, trace_bytes);
+    hp_cache_each(forget_head);
+    atomic_store(&hp_traces_leave, hp_engine.arena->traces_leave);
 }
 
 void hp_traces_flushed(void)
 {
     if (trace_bytes)
-        note(HP_TRACES_FLUSHED_FULL);
+        note(HP_TRACES_FLUSHED_FULL, trace_bytes);
     trace_bytes = 0;
+    policy.made = policy.burst = policy.looks = policy.tried = policy.abandoned = 0;
+    look.from = look.to = last_made = 0;
     stop();
     first_cool = 0;
 }
@@ -167,7 +261,8 @@ void hp_traces_after_fork(void)
 static void abandon(void)
 {
     atomic_fetch_add_explicit(&hp_engine.arena->stats.abandoned, 1, memory_order_relaxed);
-    stop();
+    policy.abandoned++;
+    count_try();
 }
 
 void hp_traces_abandon(struct hp_self *self)
@@ -182,6 +277,10 @@ static void begin(struct hp_self *self, uint32_t segment)
     heads[segment] = hp_engine.arena->traces_after;
     if (recorder.self && (recorder.self == self || !hp_thread_is_dead(recorder.tid)))
         return;
+    if (!traces_pay()) {
+        give_up();
+        return;
+    }
     recorder.plan.n = recorder.insns = 0;
     recorder.tid = self->tid;
     recorder.self = self;
@@ -197,18 +296,27 @@ static uint32_t twin_of(struct hp_self *self, uint64_t pc)
     return hp_translate(self, &order, &why);
 }
 
+/* The countdown of a head is over. */
+static void take_hot(struct hp_self *self, uint32_t segment)
+{
+    struct hp_seg *seg = &hp_segs[segment];
+    if (seg->kind == HP_SEG_TRACE) { /* it pays */
+        seg->on_trial = false;
+        hp_cache_replace(segment, segment);
+    } else if (seg->on_trial) {
+        judge(segment);
+    } else {
+        begin(self, segment);
+    }
+}
+
 uint32_t hp_traces_enter(struct hp_self *self, uint32_t segment)
 {
     const struct hp_seg *seg = &hp_segs[segment];
     if (first_cool)
         warm_all();
-    if (seg->is_head && seg->kind == HP_SEG_PLAIN && !seg->is_cool &&
-        (int32_t)heads[segment] <= 0) {
-        if (seg->on_trial)
-            judge(segment);
-        else
-            begin(self, segment);
-    }
+    if (hp_traces_can_count(segment) && seg->is_head && (int32_t)heads[segment] <= 0)
+        take_hot(self, segment);
     if (recorder.self != self)
         return segment;
     uint32_t twin = seg->section ? 0 : twin_of(self, seg->start);
@@ -317,10 +425,21 @@ static bool choose(struct hp_run_plan *plan)
     return true;
 }
 
+/* Nanoseconds: what else the machine does has no influence. */
+static uint64_t processor_time(void)
+{
+    struct {
+        int64_t s, ns;
+    } time = {0, 0};
+    hp_sys2(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, (long)&time);
+    return (uint64_t)time.s * 1000000000u + (uint64_t)time.ns;
+}
+
 /* The recorded path is complete. */
 static void make(struct hp_self *self)
 {
     const char *why;
+    static uint32_t burst_first; /* trace, after a quiet time */
     uint64_t pc = recorder.plan.starts[0];
     uint32_t head = hp_cache_find(pc);
     if (!choose(&recorder.plan)) {
@@ -329,8 +448,11 @@ static void make(struct hp_self *self)
         stop();
         return;
     }
+    if (hp_engine.arena->traces_cache && trace_bytes >= hp_engine.arena->traces_cache)
+        drop_traces(HP_TRACES_FLUSHED_FULL, UINT32_MAX);
     struct hp_order order = {.pc = pc, .kind = HP_SEG_TRACE, .plan = &recorder.plan};
     order.land = head && hp_segs[head].landing;
+    order.on_trial = policy.bail && !order.land;
     uint32_t trace =
         head && hp_segs[head].kind == HP_SEG_PLAIN ? hp_translate(self, &order, &why) : 0;
     if (!trace) {
@@ -340,8 +462,14 @@ static void make(struct hp_self *self)
         return;
     }
     hp_cache_replace(head, trace);
+    last_made = trace;
     count_trace(&hp_segs[trace]);
-    stop();
+    count_try();
+    bool new_phase = hp_policy_made(&policy, processor_time());
+    if (policy.burst == 1)
+        burst_first = trace;
+    if (new_phase)
+        drop_traces(HP_TRACES_FLUSHED_PHASE, burst_first);
 }
 
 /* Adds the pieces of the twin that were run. False: the path is long enough. */

@@ -40,8 +40,11 @@ void hp_traces_add(struct hp_self *self, uint32_t exit, uint64_t next);
 void hp_traces_end(struct hp_self *self);
 void hp_traces_abandon(struct hp_self *self);
 
-/* All segments are gone. */
+/* The trace is gone. All segments are. */
+void hp_traces_removed(uint32_t segment);
 void hp_traces_flushed(void);
+/* Traces do not pay, and the program shall go on unobserved. Without the lock. */
+extern _Atomic bool hp_traces_leave;
 /* In a forked child: the other threads are gone. */
 void hp_traces_after_fork(void);
 

@@ -519,7 +519,10 @@ uint32_t hp_translate(struct hp_self *self, const struct hp_order *order, const 
         return 0;
     struct hp_seg *seg = &hp_segs[w.segment];
     uint8_t *landing = w.area->code, *code = landing;
-    *seg = (struct hp_seg){.start = pc, .kind = (uint8_t)order->kind, .node = order->node};
+    *seg = (struct hp_seg){.start = pc,
+                           .kind = (uint8_t)order->kind,
+                           .node = order->node,
+                           .on_trial = order->on_trial};
     if (order->land) /* for its size; written again when the segment is known */
         code = hp_landing_write(landing, w.segment, NULL);
     seg->code = code;
