@@ -133,12 +133,19 @@ class Mistakes(Case):
         true = tool("true")
         for command in (["run"], ["record", "-o", self.path("p")], ["top"],
                         ["trace", "record", "-o", self.path("t")]):
-            for traces in ("nonsense", "", "net,5"):
+            for traces in ("nonsense", ""):
                 self.refused(FAILED, [*command, "--traces", traces, "--", true], "--traces",
-                             "there is no choice '%s'" % traces, "none, static, net, path-profile")
-            for number in ("", "0", "-1", "1k", "1000001"):
+                             "there is no '%s'" % traces, "none, static, net:N, path-profile:N")
+            for number in ("", "-1", "1x"):
                 self.refused(FAILED, [*command, "--traces", "net:" + number, "--", true], "--traces",
-                             "'%s' is not a number from 1 to 1,000,000" % number)
+                             "'%s' is not a number" % number)
+            for number in ("0", "1000001"):
+                self.refused(FAILED, [*command, "--traces", "net:" + number, "--", true], "--traces",
+                             "%s is not between 1 and 1000000" % number)
+            for setting, wrong in (("5", "no setting '5'"), ("cache=2G", "not between"),
+                                   ("then=stay", "none of plain, leave"), ("bail", "needs a value")):
+                self.refused(FAILED, [*command, "--traces", "net," + setting, "--", true],
+                             "--traces", wrong)
             self.refused(FAILED, [*command, "--traces", "static:5", "--", true], "--traces",
                          "static takes no number")
         self.refused(126, ["run", "--engine", "qemu", "--traces", "net:50", "--", true],
