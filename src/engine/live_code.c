@@ -141,6 +141,12 @@ static enum hp_err load_segment(struct hp_segment_source *source, uint32_t id)
     return HP_OK;
 }
 
+void hp_live_load_code(struct hp_live *live, uint32_t id)
+{
+    if (id && !is_known(live, id))
+        (void)load_segment(&live->source, id); /* who needs it will see what is wrong */
+}
+
 struct hp_segment_source *hp_live_source(struct hp_live *live, struct hp_code *code)
 {
     live->code = code;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 /* --- Addresses -------------------------------------------------------------------------------- */
@@ -66,32 +67,40 @@ void hp_live_finish_addresses(struct hp_live *live, struct hp_consumer *consumer
 /* --- Counters --------------------------------------------------------------------------------- */
 
 #define COUNTERS_A_READ 2048
+#define AHEAD_MS        250 /* between two rounds through the counters of running threads */
+
+/* The counters of a ring from `from` to `to` of the file, as far as one read goes: those that are
+ * not 0. Returns where they end. */
+static off_t get_counters(const struct hp_live *live, uint32_t index, off_t from, off_t to,
+                          struct hp_count counts[COUNTERS_A_READ], size_t *n)
+{
+    uint64_t counters[COUNTERS_A_READ];
+    uint64_t base = live->shape.counter_data + index * live->shape.counter_bytes;
+    const uint32_t sides = live->mode == HP_RECORD_PATHS ? 1 : 2; /* of an id */
+    from -= (off_t)(((uint64_t)from - base) % sizeof *counters);
+    size_t rest = (size_t)(to - from);
+    ssize_t got = pread(live->fd, counters, rest < sizeof counters ? rest : sizeof counters, from);
+    size_t read = got > 0 ? (size_t)got / sizeof *counters : 0;
+    uint64_t first = ((uint64_t)from - base) / sizeof *counters;
+    *n = 0;
+    for (size_t i = 0; i < read && (first + i) / sides < live->shape.counted; i++)
+        if (counters[i])
+            counts[(*n)++] = (struct hp_count){.segment = (uint32_t)((first + i) / sides),
+                                               .direction = (uint32_t)((first + i) % sides),
+                                               .count = counters[i]};
+    return read ? from + (off_t)(read * sizeof *counters) : to;
+}
 
 /* Delivers the counters of a ring in [from, to) of the file. */
 static void read_counters(struct hp_live *live, struct hp_consumer *consumer, uint32_t index,
                           off_t from, off_t to)
 {
-    uint64_t counters[COUNTERS_A_READ];
     struct hp_count counts[COUNTERS_A_READ];
-    uint64_t base = live->shape.counter_data + index * live->shape.counter_bytes;
-    const uint32_t sides = live->mode == HP_RECORD_PATHS ? 1 : 2; /* of an id */
-    from -= (off_t)(((uint64_t)from - base) % sizeof *counters);
     while (from < to && live->failure == HP_OK) {
-        size_t rest = (size_t)(to - from);
-        ssize_t got =
-            pread(live->fd, counters, rest < sizeof counters ? rest : sizeof counters, from);
-        size_t n = 0, read = got > 0 ? (size_t)got / sizeof *counters : 0;
-        uint64_t first = ((uint64_t)from - base) / sizeof *counters;
-        for (size_t i = 0; i < read && (first + i) / sides < live->shape.counted; i++)
-            if (counters[i])
-                counts[n++] = (struct hp_count){.segment = (uint32_t)((first + i) / sides),
-                                                .direction = (uint32_t)((first + i) % sides),
-                                                .count = counters[i]};
+        size_t n;
+        from = get_counters(live, index, from, to, counts, &n);
         if (n)
             live->failure = consumer->counts(consumer, live->readings[index].thread, counts, n);
-        if (read == 0)
-            break;
-        from += (off_t)(read * sizeof *counters);
     }
 }
 
@@ -113,4 +122,39 @@ void hp_live_take_counters(struct hp_live *live, struct hp_consumer *consumer, u
                   (off_t)live->shape.counter_bytes) != 0 &&
         live->failure == HP_OK)
         live->failure = hp_fail(HP_ERR_IO, "cannot clear the counters: %s", strerror(errno));
+}
+
+/* --- Ahead ------------------------------------------------------------------------------------ */
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+bool hp_live_load_ahead(struct hp_live *live)
+{
+    struct hp_live_ahead *ahead = &live->ahead;
+    if (live->mode != HP_RECORD_COUNT || !live->code || now_ms() < ahead->not_before)
+        return false;
+    while (ahead->ring < HP_ARENA_RINGS && live->readings[ahead->ring].thread == HP_NO_THREAD)
+        *ahead = (struct hp_live_ahead){.ring = ahead->ring + 1};
+    if (ahead->ring == HP_ARENA_RINGS) {
+        *ahead = (struct hp_live_ahead){.not_before = now_ms() + AHEAD_MS};
+        return false;
+    }
+    off_t base = (off_t)(live->shape.counter_data + ahead->ring * live->shape.counter_bytes);
+    off_t end = base + (off_t)live->shape.counter_bytes;
+    off_t data = lseek(live->fd, base + ahead->at, SEEK_DATA);
+    if (data < 0 || data >= end) {
+        *ahead = (struct hp_live_ahead){.ring = ahead->ring + 1};
+        return true;
+    }
+    struct hp_count counts[COUNTERS_A_READ];
+    size_t n;
+    ahead->at = get_counters(live, ahead->ring, data, end, counts, &n) - base;
+    for (size_t i = 0; i < n; i++)
+        hp_live_load_code(live, counts[i].segment);
+    return true;
 }

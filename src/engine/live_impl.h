@@ -33,6 +33,13 @@ struct hp_live_reading {
     uint32_t looks;     /* how often it was seen */
 };
 
+/* How far the code that running threads have counted is loaded: see hp_live_load_ahead(). */
+struct hp_live_ahead {
+    uint32_t ring;
+    off_t at;            /* in its counters, bytes */
+    uint64_t not_before; /* milliseconds */
+};
+
 struct hp_live {
     struct hp_arena *arena;
     struct hp_arena_shape shape; /* it and the mode are copies: the arena's are not trusted */
@@ -53,6 +60,7 @@ struct hp_live {
     uint8_t code_bytes[HP_BLOCK_MAX_INSNS * 16]; /* of the segment being added */
     uint32_t *words;                             /* copy of the chunk being delivered */
     uint64_t *addresses; /* the same for addresses: the originals can change at any time */
+    struct hp_live_ahead ahead;
     struct hp_map64 ids; /* thread ids given out */
     uint32_t next_id;    /* above all of them */
     pid_t first_pid;
@@ -95,6 +103,9 @@ void hp_live_free_claimed(struct hp_live *live);
 /* The module of a record, added to the code map if necessary. */
 enum hp_err hp_live_load_module(struct hp_live *live, uint32_t record, uint32_t *module);
 
+/* Loads the segment if it is not known, and there is one. */
+void hp_live_load_code(struct hp_live *live, uint32_t id);
+
 /* Reads `size` bytes of the store at the position that the index at `place` has for `id`. */
 bool hp_live_read_store(struct hp_live *live, uint64_t place, uint32_t limit, uint32_t id, void *to,
                         size_t size);
@@ -115,5 +126,9 @@ void hp_live_finish_addresses(struct hp_live *live, struct hp_consumer *consumer
 
 /* Delivers what the ring's thread counted, and clears the window for the next thread. */
 void hp_live_take_counters(struct hp_live *live, struct hp_consumer *consumer, uint32_t index);
+
+/* Loads some of the code that running threads have counted, which has to be loaded when they end.
+ * True: there may be more to load now. */
+bool hp_live_load_ahead(struct hp_live *live);
 
 #endif
