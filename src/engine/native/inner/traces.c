@@ -11,6 +11,7 @@
 #define TRACE_INSNS  512       /* or more instructions than these */
 #define UNROLL_INSNS 64        /* a loop gets another round up to so many */
 #define TRIAL        256       /* executions in which a head shows how often it is reached */
+#define MANY         256       /* traces: after so many a head must be twice as hot, and so on */
 #define PAUSE        7         /* executions between two recordings from a head */
 #define CANDIDATES   1024      /* heads whose paths are kept until one is chosen */
 #define RECORDINGS   4         /* paths of each */
@@ -113,7 +114,9 @@ static void cool(uint32_t segment)
     first_cool = segment;
 }
 
-/* The trial of a head is over: would it become hot within as much time as the program has run? */
+/* The trial of a head is over: would it become hot within as much time as the program has run? The
+ * more traces there are, the more often it must be executed: a flat program makes many, which are
+ * executed rarely. */
 static void judge(uint32_t segment)
 {
     struct hp_seg *seg = &hp_segs[segment];
@@ -121,7 +124,7 @@ static void judge(uint32_t segment)
     uint64_t needs = (uint64_t)(now() - since[segment]) * (after / TRIAL);
     seg->on_trial = false;
     heads[segment] = (uint32_t)after - TRIAL;
-    if (needs > now() - (uint32_t)(hp_engine.tsc_start >> 12))
+    if (needs * (1 + n_traces / MANY) > now() - (uint32_t)(hp_engine.tsc_start >> 12))
         cool(segment);
 }
 
