@@ -432,9 +432,14 @@ struct hp_ptraces_event {
     uint32_t process; /* the engine's number for it: 1, 2, ... */
     uint64_t ns;      /* since the process began */
     const char *kind; /* "full": flushed, as the cache was full; "phase": flushed, as a new phase
-                         began; "bail-out": none are made from here on */
-    uint64_t traces;  /* made by the process so far */
-    uint64_t bytes;   /* of the traces that were dropped, or kept by a bail-out */
+                         began; "bail-out": none are made from here on; "hot-spot" */
+    uint64_t traces;  /* made by the process so far; "hot-spot": for it, until the end */
+    uint64_t bytes;   /* of the traces that were dropped, kept by a bail-out, or made for it */
+    /* Of "hot-spot": one that was detected, and whose code could become traces from then on. */
+    uint32_t hotspot; /* its number + 1; 0: it is not about one */
+    /* Executed by the run between the detections before it and after it, up to it and from it on;
+     * and of these, in traces. */
+    uint64_t insns_before, traced_before, insns_after, traced_after;
 };
 
 /* Something a reader of the profile must know: a gap, an unobserved program, an uncertain count. */

@@ -74,9 +74,8 @@ const struct hp_option hp_options_engine[] = {
      "translated code that the native engine keeps, a process (default 256M; from 1M to 1G)"},
     {"traces", 0, HP_OPT_TEXT, AT(settings.traces), "TRACES",
      "which code the native engine translates as one: {}; net:N, path-profile:N: of what began N "
-     "times (default " HP_TRACES_USUAL
-     "; none where nothing is recorded); further settings: hotpath "
-     "help models"},
+     "times; hotspots:DETECTOR: of what that detector finds (default " HP_TRACES_USUAL
+     "; none where nothing is recorded); further settings: hotpath help models"},
     {"aslr", 0, HP_OPT_FLAG, AT(settings.randomize), NULL,
      "let the kernel place the program at random; counts may then differ from run to run (native "
      "engine)"},

@@ -30,7 +30,7 @@
 #include <sys/types.h>
 
 #define HP_ARENA_MAGIC   0x616e657261707468u /* "htparena" */
-#define HP_ARENA_VERSION 8
+#define HP_ARENA_VERSION 9
 
 #define HP_ARENA_CHUNK_WORDS 32768u /* 128 KiB: a few fit the second-level cache */
 #define HP_ARENA_CHUNKS      8u     /* 1 MiB per thread */
@@ -71,10 +71,11 @@ enum hp_record_mode {
 
 /* How the native engine chooses the code that it translates as one unit (--traces). */
 enum hp_traces {
-    HP_TRACES_NONE,   /* plain segments only */
-    HP_TRACES_STATIC, /* long segments by static rules, from the first execution on */
-    HP_TRACES_NET,    /* next executing tail: what runs after a head that has become hot */
-    HP_TRACES_PATHS,  /* path profile: the most frequent path from such a head (bit tracing) */
+    HP_TRACES_NONE,     /* plain segments only */
+    HP_TRACES_STATIC,   /* long segments by static rules, from the first execution on */
+    HP_TRACES_NET,      /* next executing tail: what runs after a head that has become hot */
+    HP_TRACES_PATHS,    /* path profile: the most frequent path from such a head (bit tracing) */
+    HP_TRACES_HOTSPOTS, /* NET, but only heads that the reader wishes for: those of hot spots */
 };
 
 /* Something that happened to the traces of a process, for a time line. */
@@ -82,6 +83,7 @@ enum hp_traces_event_kind {
     HP_TRACES_FLUSHED_FULL,  /* the fragment cache was full */
     HP_TRACES_FLUSHED_PHASE, /* the prediction rate jumped: a new phase */
     HP_TRACES_BAILED_OUT,    /* traces do not pay: none are made from here on */
+    HP_TRACES_STEERED,       /* a hot spot was detected, and its code can become traces */
 };
 struct hp_traces_event {
     uint64_t ns;      /* since the process started */
@@ -91,6 +93,20 @@ struct hp_traces_event {
     uint64_t bytes;   /* of the traces that were dropped or kept */
 };
 #define HP_TRACES_EVENTS 1024
+
+/*
+ * HP_TRACES_HOTSPOTS. The reader wishes that code at this address becomes the head of a trace, in
+ * whatever process. It appends; the engines look for new ones where they enter the cache, and where
+ * a chunk of words is full. What they make of it is the rest.
+ */
+struct hp_arena_wish {
+    uint64_t address;
+    uint32_t hotspot;               /* which it is for, from 0 */
+    uint32_t process;               /* that learned of it first; 0: none has */
+    uint64_t ns;                    /* when that was, since the process began */
+    _Atomic uint32_t traces, bytes; /* that begin there */
+};
+#define HP_ARENA_WISHES 8192
 
 /*
  * HP_RECORD_COUNT. How often the segment with this id ran to its end and left through its branch's
@@ -290,6 +306,8 @@ struct hp_arena {
     struct hp_engine_stats stats;
     _Atomic uint32_t n_traces_events; /* also those that found no room */
     struct hp_traces_event traces_events[HP_TRACES_EVENTS];
+    _Atomic uint32_t n_wishes;
+    struct hp_arena_wish wishes[HP_ARENA_WISHES];
     struct hp_ring rings[HP_ARENA_RINGS];
     struct hp_address_ring address_rings[HP_ARENA_RINGS];
 };

@@ -103,6 +103,7 @@ void hp_live_free(struct hp_live *live)
     if (live->fd >= 0)
         close(live->fd);
     hp_map64_fini(&live->ids);
+    hp_map64_fini(&live->wished);
     free(live->processes);
     free(live->modules);
     free(live->text);
@@ -136,6 +137,40 @@ bool hp_live_traces_event(const struct hp_live *live, uint32_t i, struct hp_trac
     event->traces = amount(event->traces);
     event->bytes = amount(event->bytes);
     return true;
+}
+
+/* --- Wishes ----------------------------------------------------------------------------------- */
+
+void hp_live_wish(struct hp_live *live, uint32_t hotspot, uint64_t address)
+{
+    if (hp_map64_get(&live->wished, address) != HP_MAP64_NONE)
+        return;
+    if (live->n_wishes == HP_ARENA_WISHES || hp_map64_put(&live->wished, address, 1) != HP_OK) {
+        live->wishes_lost++;
+        return;
+    }
+    live->arena->wishes[live->n_wishes++] =
+        (struct hp_arena_wish){.address = address, .hotspot = hotspot};
+    atomic_store(&live->arena->n_wishes, live->n_wishes);
+}
+
+bool hp_live_steered(const struct hp_live *live, uint32_t hotspot, struct hp_traces_event *event)
+{
+    *event = (struct hp_traces_event){.kind = HP_TRACES_STEERED};
+    for (uint32_t i = 0; i < live->n_wishes; i++) {
+        const struct hp_arena_wish *wish = &live->arena->wishes[i];
+        uint32_t process = wish->process; /* read once */
+        uint64_t ns = amount(wish->ns);
+        if (wish->hotspot != hotspot || !process)
+            continue;
+        if (!event->process || ns < event->ns) {
+            event->process = process;
+            event->ns = ns;
+        }
+        event->traces += atomic_load(&wish->traces);
+        event->bytes += atomic_load(&wish->bytes);
+    }
+    return event->process != 0;
 }
 
 /* --- The loop --------------------------------------------------------------------------------- */
@@ -235,6 +270,7 @@ enum hp_err hp_live_run(struct hp_live *live, pid_t pid, struct hp_consumer *con
     stats->natively = atomic_load(&live->arena->natively);
     uint32_t events = atomic_load(&live->arena->n_traces_events);
     stats->traces_events_lost = events > HP_TRACES_EVENTS ? events - HP_TRACES_EVENTS : 0;
+    stats->wishes_lost = live->wishes_lost;
     memcpy(stats->why, live->arena->natively_why, sizeof stats->why - 1);
     return live->failure;
 }

@@ -59,11 +59,19 @@ void hp_live_engine_stats(const struct hp_live *live, struct hp_engine_stats *st
  * but none of it is to be trusted either. */
 bool hp_live_traces_event(const struct hp_live *live, uint32_t i, struct hp_traces_event *event);
 
+/* Wishes for a trace that begins at the address, for this hot spot. */
+void hp_live_wish(struct hp_live *live, uint32_t hotspot, uint64_t address);
+
+/* What became of the wishes for a hot spot: an event of the kind HP_TRACES_STEERED, with the traces
+ * made for it. False: no process has learned of it. To be trusted no more than other events. */
+bool hp_live_steered(const struct hp_live *live, uint32_t hotspot, struct hp_traces_event *event);
+
 /* What happened outside the stream. */
 struct hp_live_stats {
     bool attached;               /* the engine started */
     uint32_t unobserved_threads; /* no ring was free */
     uint32_t traces_events_lost; /* there was no room */
+    uint64_t wishes_lost;        /* likewise */
     uint32_t natively;           /* programs that had to run natively from the start */
     char why[HP_ARENA_WHY];      /* reason for the last of them */
     int status;                  /* of the program, as waitpid gives it */

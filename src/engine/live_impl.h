@@ -61,8 +61,11 @@ struct hp_live {
     uint32_t *words;                             /* copy of the chunk being delivered */
     uint64_t *addresses; /* the same for addresses: the originals can change at any time */
     struct hp_live_ahead ahead;
-    struct hp_map64 ids; /* thread ids given out */
-    uint32_t next_id;    /* above all of them */
+    struct hp_map64 wished; /* address -> 1 */
+    uint32_t n_wishes;
+    uint64_t wishes_lost; /* there was no room */
+    struct hp_map64 ids;  /* thread ids given out */
+    uint32_t next_id;     /* above all of them */
     pid_t first_pid;
     enum hp_err failure; /* of the consumer */
     bool detached;

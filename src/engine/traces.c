@@ -11,6 +11,7 @@ const struct hp_name hp_traces_events[] = {
     [HP_TRACES_FLUSHED_FULL] = {"full", "the cache was full"},
     [HP_TRACES_FLUSHED_PHASE] = {"phase", "a new phase began"},
     [HP_TRACES_BAILED_OUT] = {"bail-out", "traces did not pay"},
+    [HP_TRACES_STEERED] = {"hot-spot", "a hot spot was detected, and became traces"},
     {0},
 };
 
@@ -23,6 +24,8 @@ static const struct hp_traces_choice net = {
 /* Is not given up: it is for comparison. */
 static const struct hp_traces_choice path_profile = {
     .how = HP_TRACES_PATHS, .after = USUAL_AFTER, .phase = USUAL_PHASE};
+static const struct hp_traces_choice hotspots = {
+    .how = HP_TRACES_HOTSPOTS, .after = USUAL_AFTER, .phase = USUAL_PHASE, .bail = USUAL_BAIL};
 
 static const struct hp_preset unpredicted[] = {
     {"none", &none, "plain segments only", NULL},
@@ -31,6 +34,8 @@ static const struct hp_preset unpredicted[] = {
 static const struct hp_preset predicted[] = {
     {"net", &net, "what is executed next after a head that has become hot", "after"},
     {"path-profile", &path_profile, "the most frequent path from such a head", "after"},
+    {"hotspots", &hotspots, "the same as net in hot spots that were detected, nothing elsewhere",
+     NULL},
 };
 
 static const char *const thens[] = {[HP_THEN_PLAIN] = "plain", [HP_THEN_LEAVE] = "leave", NULL};

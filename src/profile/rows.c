@@ -418,10 +418,23 @@ static const struct hp_row_field traces_events_fields[] = {
     FIELD(traces_event, run, U32, .key = 1, HELP("0; in merged profiles, of which run")),
     FIELD(traces_event, process, U32, .key = 2, HELP("the engine's number for it")),
     FIELD(traces_event, ns, U64, .key = 3, HELP("since the process began")),
-    FIELD(traces_event, kind, STRING, .key = 4,
-          HELP("\"full\" or \"phase\": flushed because of that; \"bail-out\"")),
-    FIELD(traces_event, traces, U64, .key = 5, HELP("made by the process so far")),
-    FIELD(traces_event, bytes, U64, .prefer = 1, HELP("of those dropped, or kept by a bail-out")),
+    FIELD(
+        traces_event, kind, STRING, .key = 4,
+        HELP("\"full\" or \"phase\": flushed because of that; \"bail-out\"; \"hot-spot\": one was "
+             "detected")),
+    FIELD(traces_event, traces, U64, .key = 5,
+          HELP("made by the process so far, or for the hot spot")),
+    FIELD(traces_event, bytes, U64, .prefer = 1,
+          HELP("of those dropped, kept by a bail-out, or made for the hot spot")),
+    FIELD(traces_event, hotspot, U32, .key = 6, HELP("its number + 1; 0: it is about none")),
+    FIELD(traces_event, insns_before, U64, .prefer = 2,
+          HELP("executed since the detection before it, or the start")),
+    FIELD(traces_event, traced_before, U64, .prefer = 3, AT_MOST("insns_before"),
+          HELP("of these, in traces")),
+    FIELD(traces_event, insns_after, U64, .prefer = 4,
+          HELP("executed until the next detection, or the end")),
+    FIELD(traces_event, traced_after, U64, .prefer = 5, AT_MOST("insns_after"),
+          HELP("of these, in traces")),
 };
 
 static const struct hp_row_field notes_fields[] = {

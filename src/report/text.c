@@ -105,12 +105,13 @@ static void print_traces(const struct hp_text *p, const struct hp_engine_work *w
 {
     const struct hp_profile *profile = p->tables->profile;
     uint64_t instructions = p->tables->summary.instructions;
-    size_t full = 0, phase = 0, bailed = 0;
+    size_t full = 0, phase = 0, bailed = 0, hotspots = 0;
     for (size_t i = 0; i < profile->n_traces_events; i++) {
         const char *kind = hp_text(profile->traces_events[i].kind);
         full += strcmp(kind, "full") == 0;
         phase += strcmp(kind, "phase") == 0;
         bailed += strcmp(kind, "bail-out") == 0;
+        hotspots += strcmp(kind, "hot-spot") == 0;
     }
     print_total(p->out, "  ", work->traces, "trace", "s");
     fprintf(p->out, " of %s blocks and %s instructions",
@@ -131,6 +132,8 @@ static void print_traces(const struct hp_text *p, const struct hp_engine_work *w
                 HP_FIXED(100 * per(work->trace_completions, work->trace_entries), 1));
     else if (work->traces)
         fputs(", executions not known", p->out);
+    if (hotspots)
+        print_total(p->out, ", for ", hotspots, "hot spot", "s");
     putc('\n', p->out);
 }
 

@@ -219,6 +219,7 @@ static enum hp_err note_engine(struct hp_session *s, struct hp_profile *profile)
     take_work(&profile->run.work, &stats);
     take_executions(s, &profile->run.work);
     HP_TRY(take_traces_events(s, profile));
+    HP_TRY(hp_steered_events(s, profile));
     if (!profile->run.work.detached)
         return HP_OK;
     describe_address(s->code, stats.detach_address, place, sizeof place);
@@ -243,6 +244,8 @@ static enum hp_err note_live(struct hp_session *s, struct hp_profile *profile)
          "differ a little from run to run"},
         {stats->traces_events_lost, "traces",
          "flushes and bail-outs of traces found no room in their time line"},
+        {stats->wishes_lost, "traces",
+         "blocks of hot spots could not become traces: there were too many"},
         {0},
     };
     HP_TRY(note_engine(s, profile));

@@ -4,7 +4,7 @@
 #include "base/debug.h"
 #include "engine/native/native.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 /* A smaller code cache would be flushed all the time; branches cannot reach all of a larger one. */
 #define MIN_CACHE     (UINT64_C(1) << 20)
@@ -77,7 +77,10 @@ enum hp_err hp_plan_settings(const struct hp_session_settings *settings, struct 
                        (unsigned long long)plan->cache_size);
     HP_TRY(read_words(settings, plan));
     plan->traces = hp_traces_usual(plan->mode);
-    if (settings->traces)
+    bool steers = hp_selection_steers(&plan->selection);
+    if (steers && strchr(settings->traces, ':')) /* what follows was read with the selection */
+        HP_TRY(hp_traces_parse("hotspots", &plan->traces));
+    else if (settings->traces)
         HP_TRY(hp_in_setting(hp_traces_parse(settings->traces, &plan->traces), "traces"));
     if ((plan->selection.counts || hp_selection_is_empty(&plan->selection)) &&
         (settings->from || settings->after || settings->length))

@@ -66,7 +66,7 @@ static enum hp_err read_list(struct hp_selection *selection)
     selection->paths |= o->paths || o->metric || o->tables.n || o->window || o->wpp;
     selection->predictions |= o->schemes.n > 0;
     selection->loops |= o->loop_models.n > 0;
-    selection->hotspots |= o->hotspots != NULL;
+    selection->hotspots |= o->hotspots != NULL || hp_selection_steers(selection);
     selection->instructions |= o->samplers.n > 0;
     if (o->machine && !o->profile && !needs_order(selection)) /* nothing else was said of it */
         selection->exact = selection->cycles = selection->instructions = true;
@@ -78,7 +78,35 @@ static enum hp_err read_list(struct hp_selection *selection)
                        "--profile counts goes with no other: they need the order of execution");
     if (!selection->none && !ordered && !selection->counts)
         selection->exact = true;
+    if (hp_selection_steers(selection) && !o->profile) /* which is no wish for a profile */
+        selection->exact = true;
     return HP_OK;
+}
+
+#define STEERED "hotspots"
+
+bool hp_selection_steers(const struct hp_selection *selection)
+{
+    const char *traces = selection->settings->traces;
+    size_t length = strlen(STEERED);
+    return traces && strncmp(traces, STEERED, length) == 0 && strchr(":,", traces[length]);
+}
+
+/* "hotspots:DETECTOR" says which detector steers, "--hotspots DETECTOR" likewise. */
+static enum hp_err read_detector(struct hp_selection *selection)
+{
+    const struct hp_session_settings *o = selection->settings;
+    const char *detector = o->hotspots ? o->hotspots : "merten", *option = "hotspots";
+    if (!selection->hotspots)
+        return HP_OK;
+    if (hp_selection_steers(selection) && o->traces[strlen(STEERED)] == ':') {
+        if (o->hotspots)
+            return hp_fail(HP_ERR_INVALID,
+                           "--traces hotspots:DETECTOR and --hotspots DETECTOR are one too many");
+        detector = o->traces + strlen(STEERED) + 1;
+        option = "traces";
+    }
+    return hp_in_setting(hp_hotspot_config_parse(detector, &selection->hotspot_config), option);
 }
 
 enum hp_err hp_in_setting(enum hp_err err, const char *option)
@@ -195,10 +223,7 @@ enum hp_err hp_selection_parse(const struct hp_session_settings *settings,
         HP_TRY(read_schemes(selection));
     HP_TRY(read_loop_models(selection));
     HP_TRY(read_cycles(selection));
-    const char *detector = settings->hotspots ? settings->hotspots : "merten";
-    if (selection->hotspots)
-        HP_TRY(hp_in_setting(hp_hotspot_config_parse(detector, &selection->hotspot_config),
-                             "hotspots"));
+    HP_TRY(read_detector(selection));
     selection->addresses |= settings->addresses;
     if (settings->max_paths && !selection->paths && !selection->predictions)
         return hp_fail(HP_ERR_INVALID, "--max-paths is for --profile paths or predictions");

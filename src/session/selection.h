@@ -48,6 +48,9 @@ enum hp_err hp_selection_parse(const struct hp_session_settings *settings,
 /* Whether it is nothing at all. */
 bool hp_selection_is_empty(const struct hp_selection *selection);
 
+/* Whether hot spots say which code becomes traces: --traces hotspots. */
+bool hp_selection_steers(const struct hp_selection *selection);
+
 /* Whether an engine may count paths, with these rules, instead of writing the stream. */
 bool hp_selection_counts_paths(const struct hp_selection *selection, struct hp_path_rules *rules);
 

@@ -221,6 +221,7 @@ static void close_session(struct hp_session *s)
     if (!s->over)
         call_tick(s, true);
     hp_trace_writer_abort(s->writer);
+    hp_steering_free(&s->steering);
     hp_profilers_close(&s->profilers);
     hp_pipeline_free(s->pipeline);
     hp_functions_free(s->functions);
@@ -349,6 +350,8 @@ static enum hp_err run_live(struct hp_session *s, const struct hp_executable *pr
         expect_addresses(s);
     if (s->plan.counts_paths)
         HP_TRY(expect_paths(s));
+    if (s->plan.traces.how == HP_TRACES_HOTSPOTS)
+        HP_TRY(hp_steer(s));
     HP_TRY(start(s, program));
     enum hp_err err = hp_live_run(s->live, s->pid, &s->consumer, &s->live_stats);
     call_tick(s, true);

@@ -18,6 +18,12 @@ struct hp_run_about {
     char machine[256];
 };
 
+/* The hot spots that steer the engine (steer.c), in the order of their detection. */
+struct hp_steering {
+    struct hp_steered *spots;
+    size_t n, capacity;
+};
+
 /* The consumer stands between the engine and the pipeline: it copies the words into the trace. */
 struct hp_session {
     struct hp_consumer consumer; /* first */
@@ -32,6 +38,7 @@ struct hp_session {
     struct hp_trace_reader *reader; /* NULL: not a replay */
     struct hp_live *live;           /* NULL: a replay */
     struct hp_live_stats live_stats;
+    struct hp_steering steering;
     struct hp_run_about about;      /* of a program */
     const struct hp_trace_run *run; /* the same, or that of the trace */
     const char *trace_path;         /* of the trace to write; NULL: the profilers are wanted */
@@ -44,6 +51,11 @@ struct hp_session {
 };
 
 struct hp_functions *hp_session_functions(struct hp_session *session);
+
+/* Before the run: what hot spots find becomes traces. Afterwards: what became of it. */
+enum hp_err hp_steer(struct hp_session *session);
+enum hp_err hp_steered_events(struct hp_session *session, struct hp_profile *profile);
+void hp_steering_free(struct hp_steering *steering);
 
 struct hp_standard {
     int saved[3]; /* -1: untouched */

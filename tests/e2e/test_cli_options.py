@@ -148,6 +148,14 @@ class Mistakes(Case):
                              "--traces", wrong)
             self.refused(FAILED, [*command, "--traces", "static:5", "--", true], "--traces",
                          "static takes no number")
+        for options, wrong in ((["--traces", "hotspots:x"], "there is no 'x'"),
+                               (["--traces", "hotspots:dense", "--hotspots", "dense"], "too many"),
+                               (["--traces", "hotspots", "--profile", "counts"], "order of exec"),
+                               (["--traces", "hotspots", "--profile", "none"], "no other"),
+                               (["--traces", "hotspots", "--record", "count"], "needs the order")):
+            self.refused(FAILED, ["run", *options, "--", true], wrong)
+        self.refused(FAILED, ["trace", "record", "-o", self.path("t"), "--traces", "hotspots", "--", true],
+                     "needs a profile")
         self.refused(126, ["run", "--engine", "qemu", "--traces", "net:50", "--", true],
                      "--traces needs the native engine", "qemu", true)
         self.assertEqual(os.listdir(self.dir), [])

@@ -78,8 +78,9 @@ class Traces(Case):
         self.assertIn("  100 traces of 8.5 blocks and 42.1 instructions, 3072 KiB, 777 heads, "
                       "1 abandoned, 2 flushes (1 full, 1 phase), 1 bail-out, 75.0% completed\n", text)
         lines = [line.split() for line in self.good("report", path, "traces").decode().splitlines()]
-        self.assertEqual(lines[:4], [["process", "second", "what", "traces", "bytes"],
-                                     ["1", "1.000", "full", "0", "4,096"],
+        self.assertEqual(lines[0], "process second what traces bytes hot spot in traces before after"
+                         .split())
+        self.assertEqual(lines[1:4], [["1", "1.000", "full", "0", "4,096"],
                                      ["1", "1.000", "phase", "10", "4,096"],
                                      ["1", "1.000", "bail-out", "20", "4,096"]])
 
@@ -88,14 +89,17 @@ class Traces(Case):
         report = json.loads(self.good("report", "--json", path))
         self.assertEqual({name: report["run"]["engine_stats"][name] for name in STATS}, STATS)
         expected = [{"run": 0, "process": 1, "ns": 1000000000 + i, "kind": kind, "traces": 10 * i,
-                     "bytes": 4096} for i, kind in enumerate(("full", "phase", "bail-out"))]
+                     "bytes": 4096, "hotspot": 0, "insns_before": 0, "traced_before": 0,
+                     "insns_after": 0, "traced_after": 0}
+                    for i, kind in enumerate(("full", "phase", "bail-out"))]
         self.assertEqual(report["traces"], expected)
         self.assertEqual(self.good("report", "--csv", path, "traces").decode().splitlines()[:2],
-                         ["run,process,ns,kind,traces,bytes", "0,1,1000000000,full,0,4096"])
+                         ["run,process,ns,kind,traces,bytes,hotspot,insns_before,traced_before,"
+                          "insns_after,traced_after", "0,1,1000000000,full,0,4096,0,0,0,0,0"])
         with sqlite3.connect(path) as db:
             self.assertEqual(db.execute("SELECT process, ns, text, traces, bytes FROM traces_event "
                                         "JOIN string s ON s.id = kind ORDER BY ns").fetchall(),
-                             [tuple(event.values())[1:] for event in expected])
+                             [tuple(event.values())[1:6] for event in expected])
 
     def test_too_many(self):
         """The arena holds 1024; nothing in it can be trusted. Each fourth here has a kind that there

@@ -29,6 +29,14 @@ PHASES = "static volatile unsigned sink;\n" + "".join(
     "".join("f%d(5000);" % i for i in range(30)) + "f0(15000000);" + \
     "".join("f%d(5000);" % i for i in range(30, 60)) + "return sink & 63; }"
 
+# One loop, executed long enough for the reader to find it and say so: the engine never is more than
+# eight chunks of 32768 words ahead of the reader.
+HOT = r"""
+static volatile unsigned sink;
+static void __attribute__((noinline)) hot(long n) { while (n--) sink += 7 ^ sink; }
+int main(void) { hot(3000000); return sink & 63; }
+"""
+
 MODES = (("counts", "count"), ("exact", "stream"), ("none", "none"))
 
 
@@ -177,6 +185,71 @@ int main(void)
                                           "net:50,bail=20")
             self.assertEqual(events, [])
             self.assertGreater(stats["traces"], 400)
+
+    def test_hot_spots_steer(self):
+        """Only code of hot spots becomes traces, from their detection on. No count changes."""
+        program = self.build("steered", HOT, "-O1")
+        for mode in ("stream", "memory"):
+            for profile in ("exact,hotspots", "hotspots", None):
+                options = ["--record", mode] + (["--profile", profile] if profile else [])
+                _, events, plain = self.watch([program], *options, "--traces", "none",
+                                              "--hotspots", "merten")
+                self.assertEqual(events, [])
+                for detector in ("hotspots", "hotspots,after=1", "hotspots:merten",
+                                 "hotspots:merten,candidate=8", "hotspots:merten,monitor=off"):
+                    stats, events, report = self.watch([program], *options, "--traces", detector)
+                    self.assertEqual(report["summary"]["instructions"],
+                                     plain["summary"]["instructions"])
+                    if detector in ("hotspots", "hotspots:merten") and profile:
+                        for spot in report["hotspots"] + plain["hotspots"]:
+                            spot.pop("pid", None)
+                        self.assertEqual(report["hotspots"], plain["hotspots"])
+                        self.assertEqual(report["functions"], plain["functions"])
+                    self.assertEqual({e["kind"] for e in events}, {"hot-spot"})
+                    self.assertEqual(sum(e["traces"] for e in events), stats["traces"])
+                    self.assertEqual(sum(e["bytes"] for e in events), stats["trace_bytes"])
+                    numbers = [spot["id"] for spot in report["hotspots"]]
+                    for event in events:
+                        self.assertGreater(event["traces"], 0)
+                        self.assertIn(event["hotspot"] - 1, numbers)
+                    self.assertEqual(events[0]["traced_before"], 0)
+                    last = max(events, key=lambda event: event["insns_after"])
+                    self.assertGreater(last["traced_after"], last["insns_after"] * 8 // 10)
+                    self.assertGreater(stats["trace_insns_run"],
+                                       report["summary"]["instructions"] * 7 // 10)
+
+    def test_no_hot_spot(self):
+        """Then nothing is counted, and nothing is made."""
+        loop = self.build("short", LOOP.replace("$1000000", "$100"), "-nostdlib", "-static")
+        stats, events, _ = self.watch([loop], "--traces", "hotspots")
+        self.assertEqual((stats["heads"], stats["traces"], events), (0, 0, []))
+
+    def test_hot_spots_of_several_processes(self):
+        """A child finds the wishes of its parent; threads share them."""
+        source = r'''
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile unsigned sinks[3];
+static void __attribute__((noinline)) hot(volatile unsigned *sink, long n)
+{ while (n--) *sink += 7 ^ *sink; }
+static void *work(void *sink) { hot(sink, 1000000); return sink; }
+int main(void)
+{
+    pthread_t threads[2];
+    hot(&sinks[0], 3000000);
+    pid_t child = fork();
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, work, (void *)&sinks[i + 1]);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    return child ? wait(NULL) != child : 0;
+}
+'''
+        program = self.build("family", source, "-O1", "-pthread")
+        stats, events, report = self.watch([program], "--traces", "hotspots")
+        self.assertGreater(stats["trace_insns_run"], report["summary"]["instructions"] * 7 // 10)
+        self.assertEqual({e["process"] for e in events if e["traces"]} - {1, 2}, set())
 
 
 if __name__ == "__main__":

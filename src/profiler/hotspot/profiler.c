@@ -300,6 +300,13 @@ enum hp_err hp_hotspot_profiler_new(struct hp_code *code, struct hp_functions *f
     return HP_OK;
 }
 
+void hp_hotspot_profiler_tell(struct hp_profiler *profiler, hp_hotspot_found found, void *context)
+{
+    struct hp_spots *spots = (struct hp_spots *)profiler;
+    spots->tell = found;
+    spots->tell_context = context;
+}
+
 const struct hp_hotspot_stats *hp_hotspot_profiler_stats(const struct hp_profiler *profiler)
 {
     struct hp_spots *spots = (struct hp_spots *)profiler;

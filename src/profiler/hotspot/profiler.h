@@ -18,6 +18,11 @@ enum hp_err hp_hotspot_profiler_new(struct hp_code *code, struct hp_functions *f
                                     const struct hp_hotspot_config *config,
                                     struct hp_profiler **profiler);
 
+/* Calls `found` for each block of a hot spot's region, when that is detected and later: its start.
+ * `number` as in the profile. Before the run. */
+typedef void (*hp_hotspot_found)(void *context, uint32_t number, uint64_t start);
+void hp_hotspot_profiler_tell(struct hp_profiler *profiler, hp_hotspot_found found, void *context);
+
 /* The slides' table, for experiments and tests: after the last thread's HP_EVENT_END. Instructions
  * of all processes. */
 struct hp_hotspot_summary {

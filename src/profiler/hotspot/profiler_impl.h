@@ -91,6 +91,7 @@ struct hp_spots_member {
 
 /* A detected hot spot. */
 struct hp_spots_found {
+    uint32_t number;
     int32_t pid;
     uint64_t at_branches, at_instructions;
     struct hp_hotspot_branch *candidates;
@@ -145,6 +146,8 @@ struct hp_spots {
     struct hp_code *code;
     struct hp_hotspot_config asked, config; /* in `config` the shift is a number */
     struct hp_hotspots *detector;           /* of all; NULL with share=thread */
+    hp_hotspot_found tell;                  /* NULL: nobody */
+    void *tell_context;
 
     struct hp_spots_block *plan; /* by block */
     size_t n_plan, cap_plan;

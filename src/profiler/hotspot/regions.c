@@ -68,6 +68,8 @@ static enum hp_err add_member(struct hp_spots_process *p, struct hp_spots_found 
     f->seen += before * insns_of(p->spots, block);
     if (!p->hot[block])
         p->hot[block] = before + 1;
+    if (p->spots->tell)
+        p->spots->tell(p->spots->tell_context, f->number, p->spots->plan[block].start);
     return HP_OK;
 }
 
@@ -352,6 +354,7 @@ static enum hp_err add_found(struct hp_spots_process *p, const struct hp_hotspot
     struct hp_spots_found *f = calloc(1, sizeof *f);
     if (!f)
         return hp_fail_nomem();
+    f->number = (uint32_t)spots->n_found;
     spots->found[spots->n_found++] = f;
     f->pid = p->pid;
     f->at_branches = hotspot->branches;

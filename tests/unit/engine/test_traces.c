@@ -41,6 +41,10 @@ static void texts_that_are_read(void **state)
         {"net:50,cache=4M", "net:50,cache=4194304", NET(50, 64, 1000, HP_THEN_PLAIN, 4 << 20)},
         {"net,phase=0,bail=7,then=leave", "net:50,phase=0,bail=7,then=leave",
          NET(50, 0, 7, HP_THEN_LEAVE, 0)},
+        {"hotspots", "hotspots", {HP_TRACES_HOTSPOTS, 50, 64, 1000, HP_THEN_PLAIN, 0}},
+        {"hotspots,after=7",
+         "hotspots,after=7",
+         {HP_TRACES_HOTSPOTS, 7, 64, 1000, HP_THEN_PLAIN, 0}},
         {"net,after=7", "net:7", NET(7, 64, 1000, HP_THEN_PLAIN, 0)},
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
@@ -57,7 +61,7 @@ static void texts_that_are_read(void **state)
 static void texts_that_are_wrong(void **state)
 {
     (void)state;
-#define NONE   "choice: there is no '%s'; there are none, static, net:N, path-profile:N"
+#define NONE   "choice: there is no '%s'; there are none, static, net:N, path-profile:N, hotspots"
 #define WHAT   "choice: after: '%s' is not a number"
 #define BOUNDS "choice: after: %s is not between 1 and 1000000"
 #define KEYS   "choice: net has no setting '%s'; there are after, cache, phase, bail, then"
@@ -123,13 +127,60 @@ static void the_engine_sees_it(void **state)
     hp_live_free(live);
 }
 
+/* --- Wishes ----------------------------------------------------------------------------------- */
+
+/* What the engine does with one. */
+static void take_wish(struct hp_arena *arena, uint32_t i, uint32_t process, uint64_t ns,
+                      uint32_t traces)
+{
+    arena->wishes[i].process = process;
+    arena->wishes[i].ns = ns;
+    arena->wishes[i].traces = traces;
+    arena->wishes[i].bytes = 100 * traces;
+}
+
+static void wishes_reach_the_engine(void **state)
+{
+    (void)state;
+    struct hp_live *live;
+    struct hp_live_options options = {.traces = {HP_TRACES_HOTSPOTS, 1, 0, 0, HP_THEN_PLAIN, 0}};
+    struct hp_traces_event event;
+    assert_int_equal(hp_live_new(&options, &live), HP_OK);
+    struct hp_arena *arena = hp_arena_map(hp_live_fd(live));
+    assert_non_null(arena);
+    hp_live_wish(live, 0, 0x1000);
+    hp_live_wish(live, 0, 0x2000);
+    hp_live_wish(live, 1, 0x1000); /* is wished for already */
+    hp_live_wish(live, 1, 0x3000);
+    assert_int_equal(arena->n_wishes, 3);
+    assert_int_equal(arena->wishes[2].address, 0x3000);
+    assert_int_equal(arena->wishes[2].hotspot, 1);
+    assert_false(hp_live_steered(live, 0, &event)); /* nobody has heard of it */
+    take_wish(arena, 0, 2, 500, 3);
+    take_wish(arena, 1, 1, 400, 4);
+    assert_true(hp_live_steered(live, 0, &event));
+    assert_int_equal(event.kind, HP_TRACES_STEERED);
+    assert_int_equal(event.process, 1);
+    assert_int_equal(event.ns, 400);
+    assert_int_equal(event.traces, 7);
+    assert_int_equal(event.bytes, 700);
+    assert_false(hp_live_steered(live, 1, &event));
+    take_wish(arena, 2, 1, UINT64_MAX, UINT32_MAX); /* it can write anything */
+    assert_true(hp_live_steered(live, 1, &event));
+    assert_int_equal(event.ns, INT64_MAX);
+    for (uint64_t i = 0; i < HP_ARENA_WISHES + 10; i++)
+        hp_live_wish(live, 2, 0x10000 + i);
+    assert_int_equal(arena->n_wishes, HP_ARENA_WISHES);
+    munmap(arena, arena->shape.size);
+    hp_live_free(live);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_that_are_read),
-        cmocka_unit_test(texts_that_are_wrong),
-        cmocka_unit_test(what_is_usual),
-        cmocka_unit_test(the_engine_sees_it),
+        cmocka_unit_test(texts_that_are_read),     cmocka_unit_test(texts_that_are_wrong),
+        cmocka_unit_test(what_is_usual),           cmocka_unit_test(the_engine_sees_it),
+        cmocka_unit_test(wishes_reach_the_engine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -421,12 +421,13 @@ static void the_engine_says_what_became_of_traces(void **state)
     expect_text(&profile, (struct hp_report_options){.view = &hp_view_summary},
                 ENGINE "  4 traces of 1.0 blocks and 2.5 instructions, 1024 KiB, 1 head, 1,234 "
                        "abandoned, 3 flushes (2 full, 1 phase), 1 bail-out, 97.5% of all "
-                       "instructions in traces, 80.0% completed\n");
+                       "instructions in traces, 80.0% completed, for 1 hot spot\n");
     expect_text(&profile, (struct hp_report_options){.view = &hp_view_traces},
-                "  process  second  what      traces  bytes\n"
+                "  process  second  what      traces  bytes  hot spot  in traces before  after\n"
                 "        1   0.005  full           3  4,096\n"
                 "        1   2.500  phase         12  100 k\n"
                 "        1   2.500  full          12  100 k\n"
+                "        2   0.000  hot-spot       2    500         4             12.5%  90.0%\n"
                 "        2   0.000  bail-out       0      0\n");
 }
 

@@ -42,7 +42,7 @@ static struct {
 
 void hp_traces_start(uint32_t max_segments)
 {
-    if (hp_engine.arena->traces != HP_TRACES_NET && hp_engine.arena->traces != HP_TRACES_PATHS)
+    if (hp_engine.arena->traces < HP_TRACES_NET)
         return;
     long place = hp_pages_low((long)(max_segments * sizeof *heads));
     since = hp_pages(max_segments * sizeof *since);
@@ -53,6 +53,61 @@ void hp_traces_start(uint32_t max_segments)
     policy.bail = hp_engine.arena->traces_bail;
 }
 
+/* --- Wishes ----------------------------------------------------------------------------------- */
+
+/* Of the arena's, by address: index + 1; 0: none. Twice as many as there can be. */
+static uint16_t wishes[2 * HP_ARENA_WISHES];
+static _Atomic uint32_t n_heard;
+
+/* Where the wish for this address is, or would be. */
+static uint16_t *wish_place(uint64_t address)
+{
+    uint32_t i = (uint32_t)(address * 0x9e3779b97f4a7c15u >> 40);
+    while (wishes[i % (2 * HP_ARENA_WISHES)] &&
+           hp_engine.arena->wishes[wishes[i % (2 * HP_ARENA_WISHES)] - 1].address != address)
+        i++;
+    return &wishes[i % (2 * HP_ARENA_WISHES)];
+}
+
+static bool has_new_wishes(void)
+{
+    return atomic_load_explicit(&hp_engine.arena->n_wishes, memory_order_acquire) !=
+           atomic_load_explicit(&n_heard, memory_order_relaxed);
+}
+
+/* What leads to the code counts it from now on. */
+static void hear(struct hp_arena_wish *wish)
+{
+    uint16_t *place = wish_place(wish->address);
+    if (*place)
+        return;
+    *place = (uint16_t)(wish - hp_engine.arena->wishes + 1);
+    if (!wish->process) {
+        wish->ns = hp_engine_ns(hp_engine_ticks() - hp_engine.tsc_start);
+        wish->process = hp_engine.process;
+    }
+    uint32_t segment = hp_cache_find(wish->address);
+    if (segment && hp_segs[segment].kind == HP_SEG_PLAIN)
+        hp_cache_replace(segment, segment);
+}
+
+static void hear_wishes(void)
+{
+    uint32_t n = atomic_load(&hp_engine.arena->n_wishes);
+    if (n > HP_ARENA_WISHES) /* the program can write there */
+        n = HP_ARENA_WISHES;
+    while (heads && atomic_load(&n_heard) < n)
+        hear(&hp_engine.arena->wishes[n_heard++]);
+}
+
+void hp_traces_listen(void)
+{
+    if (heads && has_new_wishes() && hp_try_lock()) {
+        hear_wishes();
+        hp_unlock();
+    }
+}
+
 /* --- Heads ------------------------------------------------------------------------------------ */
 
 bool hp_traces_can_count(uint32_t segment)
@@ -60,7 +115,10 @@ bool hp_traces_can_count(uint32_t segment)
     const struct hp_seg *seg = &hp_segs[segment];
     if (!heads || gave_up || seg->section)
         return false;
-    return seg->kind == HP_SEG_PLAIN ? !seg->is_cool : seg->on_trial;
+    if (seg->kind != HP_SEG_PLAIN)
+        return seg->on_trial;
+    return !seg->is_cool &&
+           (hp_engine.arena->traces != HP_TRACES_HOTSPOTS || *wish_place(seg->start));
 }
 
 static uint32_t now(void)
@@ -78,7 +136,7 @@ static void make_head(uint32_t segment)
         heads[segment] = PAYS;
         return;
     }
-    uint32_t after = hp_engine.arena->traces == HP_TRACES_NET ? hp_engine.arena->traces_after : 1;
+    uint32_t after = hp_engine.arena->traces == HP_TRACES_PATHS ? 1 : hp_engine.arena->traces_after;
     seg->on_trial = after > TRIAL;
     heads[segment] = seg->on_trial ? TRIAL : after;
     since[segment] = now();
@@ -318,6 +376,8 @@ uint32_t hp_traces_enter(struct hp_self *self, uint32_t segment)
     const struct hp_seg *seg = &hp_segs[segment];
     if (first_cool)
         warm_all();
+    if (has_new_wishes())
+        hear_wishes();
     if (hp_traces_can_count(segment) && seg->is_head && (int32_t)heads[segment] <= 0)
         take_hot(self, segment);
     if (recorder.self != self)
@@ -336,8 +396,13 @@ static void count_trace(const struct hp_seg *seg)
     uint32_t insns = 0;
     for (uint32_t i = 0; i < seg->n_pieces; i++)
         insns += hp_pieces[seg->first_piece + i].insns;
+    const uint16_t *wish = wish_place(seg->start);
     n_traces++;
     trace_bytes += seg->code_size;
+    if (*wish) {
+        atomic_fetch_add(&hp_engine.arena->wishes[*wish - 1].traces, 1);
+        atomic_fetch_add(&hp_engine.arena->wishes[*wish - 1].bytes, seg->code_size);
+    }
     atomic_fetch_add_explicit(&stats->traces, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&stats->trace_blocks, seg->n_pieces, memory_order_relaxed);
     atomic_fetch_add_explicit(&stats->trace_insns, insns, memory_order_relaxed);
@@ -415,11 +480,12 @@ static bool choose(struct hp_run_plan *plan)
     c->head = head;
     struct recording *path = add_path(c, plan);
     path->times++;
-    if (hp_engine.arena->traces == HP_TRACES_PATHS && path->times < hp_engine.arena->traces_after)
+    bool by_profile = hp_engine.arena->traces == HP_TRACES_PATHS;
+    if (by_profile && path->times < hp_engine.arena->traces_after)
         return false;
-    if (hp_engine.arena->traces == HP_TRACES_NET && c->n == 1 && path->times == 1)
+    if (!by_profile && c->n == 1 && path->times == 1)
         return false;
-    if (hp_engine.arena->traces == HP_TRACES_NET) {
+    if (!by_profile) {
         plan->n = common(&c->paths[0].plan, plan);
         if (closes(c, plan))
             unroll(plan);
@@ -447,7 +513,7 @@ static void make(struct hp_self *self)
     uint32_t head = hp_cache_find(pc);
     if (!choose(&recorder.plan)) {
         if (head && hp_segs[head].is_head)
-            heads[head] = hp_engine.arena->traces == HP_TRACES_NET ? PAUSE : 1;
+            heads[head] = hp_engine.arena->traces == HP_TRACES_PATHS ? 1 : PAUSE;
         stop();
         return;
     }

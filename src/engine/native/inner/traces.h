@@ -28,6 +28,9 @@ void hp_traces_emit_head(struct hp_emit *e, uint32_t segment, bool flags_dead);
  * enter instead: a twin while the thread records. */
 uint32_t hp_traces_enter(struct hp_self *self, uint32_t segment);
 
+/* Looks for new wishes of the reader. In a signal handler, without the lock. */
+void hp_traces_listen(void);
+
 /* Whether the thread records a path. */
 bool hp_traces_records(const struct hp_self *self);
 

@@ -7,6 +7,7 @@
 #include "engine/native/inner/inner.h"
 #include "engine/native/inner/paths.h"
 #include "engine/native/inner/sys.h"
+#include "engine/native/inner/traces.h"
 #include "hotpath/stream.h"
 
 #include <linux/mman.h>
@@ -267,5 +268,6 @@ bool hp_words_fault(struct hp_self *self, uint64_t address, const uint8_t *pc, u
         *self->writer.next = first;
     }
     r[reg] = (uint64_t)(uintptr_t)self->writer.next;
+    hp_traces_listen();
     return true;
 }
