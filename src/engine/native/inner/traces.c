@@ -347,14 +347,20 @@ static void begin(struct hp_self *self, uint32_t segment)
     recorder.self = self;
 }
 
-static uint32_t twin_of(struct hp_self *self, uint64_t pc)
+static uint32_t translate(struct hp_self *self, const struct hp_order *order)
 {
     const char *why;
+    uint64_t start = hp_engine_ticks();
+    uint32_t segment = hp_translate(self, order, &why);
+    hp_engine.translate_tsc += hp_engine_ticks() - start;
+    return segment;
+}
+
+static uint32_t twin_of(struct hp_self *self, uint64_t pc)
+{
     uint32_t twin = hp_cache_find_twin(pc);
-    if (twin)
-        return twin;
     struct hp_order order = {.pc = pc, .kind = HP_SEG_TWIN};
-    return hp_translate(self, &order, &why);
+    return twin ? twin : translate(self, &order);
 }
 
 /* The countdown of a head is over. */
@@ -507,7 +513,6 @@ static uint64_t processor_time(void)
 /* The recorded path is complete. */
 static void make(struct hp_self *self)
 {
-    const char *why;
     static uint32_t burst_first; /* trace, after a quiet time */
     uint64_t pc = recorder.plan.starts[0];
     uint32_t head = hp_cache_find(pc);
@@ -522,8 +527,7 @@ static void make(struct hp_self *self)
     struct hp_order order = {.pc = pc, .kind = HP_SEG_TRACE, .plan = &recorder.plan};
     order.land = head && hp_segs[head].landing;
     order.on_trial = policy.bail && !order.land;
-    uint32_t trace =
-        head && hp_segs[head].kind == HP_SEG_PLAIN ? hp_translate(self, &order, &why) : 0;
+    uint32_t trace = head && hp_segs[head].kind == HP_SEG_PLAIN ? translate(self, &order) : 0;
     if (!trace) {
         if (head && hp_segs[head].is_head)
             heads[head] = NEVER;
