@@ -138,7 +138,8 @@ enum hp_prefix_how {
 /* A finished path. */
 struct hp_arena_path {
     uint32_t prefix; /* all of its blocks */
-    uint32_t taken;  /* 1: the transfer that finished it was taken (as in a batch), else 0 */
+    uint32_t taken; /* not 0: the transfer that finished it was taken (as in a batch). A path may be
+                       counted in several counters: by 1, 2, ... */
 };
 
 /* The functions of a module for rule 7 of docs/paths.md, written by the reader: sorted ranges of

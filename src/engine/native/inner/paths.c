@@ -12,13 +12,18 @@
 #define PLACES    (1u << 20) /* return places */
 #define BUCKETS   (1u << 18) /* of the table of them */
 #define FUNCTIONS (1u << 16) /* functions with numbers */
-#define TRIES     500        /* 0.2 ms each, for the reader to say which functions a module has */
+#define ARRIVALS  (1u << 20)
+#define COPIES    256 /* nodes at an address, from which on they must be reached more often */
+#define COLD      2   /* times, before they are translated */
+#define TRIES     500 /* 0.2 ms each, for the reader to say which functions a module has */
 
 static struct hp_return_place
     *places; /* below 2 GiB; the first is not used, the second is the bottom */
 static uint32_t n_places, *buckets;
 static uint64_t *functions; /* by number: where they start */
 static uint32_t n_functions;
+static uint8_t *arrivals; /* at nodes that are not translated, by a hash; up to COLD */
+static uint16_t *n_nodes; /* at an address, by a hash of it */
 
 #define BOTTOM 1
 #define PAGE   4096
@@ -30,6 +35,8 @@ bool hp_paths_start(void)
     long at = hp_pages_low((long)(PLACES * sizeof *places));
     buckets = hp_pages(BUCKETS * sizeof *buckets);
     functions = hp_pages(FUNCTIONS * sizeof *functions);
+    arrivals = hp_pages(ARRIVALS);
+    n_nodes = hp_pages(0x10000 * sizeof *n_nodes);
     if (hp_sys_failed(at) || !buckets || !functions)
         return false;
     places = (struct hp_return_place *)at;
@@ -172,11 +179,31 @@ static uint32_t in_words(struct hp_self *self, uint64_t pc, const char **why)
     return twin ? twin : hp_cache_make(self, &order, why);
 }
 
+/*
+ * A block at which very many paths meet has a node for each of them, most of which are reached
+ * once. Whether this is one more, and it would cost more to translate it than to hand over.
+ */
+static bool is_cold(uint64_t pc, const struct hp_path_node *node)
+{
+    uint64_t by_path = (pc ^ (uint64_t)node->before << 32 ^ node->how) * 0x9e3779b97f4a7c15u;
+    uint8_t *times = &arrivals[by_path >> 44];
+    uint16_t *copies = &n_nodes[pc * 0x9e3779b97f4a7c15u >> 48];
+    if (*copies >= COPIES && *times < COLD) {
+        ++*times;
+        return true;
+    }
+    if (*copies < COPIES)
+        ++*copies;
+    return false;
+}
+
 /* The segment for the node at `pc`; 0: there can be none. */
 static uint32_t node_at(struct hp_self *self, uint64_t pc, const struct hp_path_node *node)
 {
     const char *why;
     uint32_t segment = hp_cache_find_node(pc, node);
+    if (!segment && node->before && is_cold(pc, node))
+        return 0;
     struct hp_order order = {.pc = pc, .kind = HP_SEG_NODE, .node = *node};
     return segment ? segment : hp_cache_make(self, &order, &why);
 }
@@ -190,14 +217,10 @@ static struct hp_path_exit end_of(const struct hp_cached_piece *piece)
         [HP_X86_JUMP_IND] = HP_FLOW_JUMP_IND, [HP_X86_CALL_IND] = HP_FLOW_CALL_IND,
         [HP_X86_RET] = HP_FLOW_RETURN,
     };
-    const uint8_t *bytes = hp_piece_source(piece);
+    uint32_t at = piece->size - piece->last_length;
     struct hp_x86 insn = {0};
-    uint32_t at = 0;
-    for (; at < piece->size; at += insn.length) {
-        hp_x86_decode(bytes + at, piece->size - at < 15 ? piece->size - at : 15, &insn);
-        if (!insn.length || at + insn.length >= piece->size)
-            break;
-    }
+    if (piece->last_length)
+        hp_x86_decode(hp_piece_source(piece) + at, piece->last_length, &insn);
     uint64_t last = piece->start + at;
     uint8_t flow = flows[insn.kind];
     bool direct = flow == HP_FLOW_JUMP || flow == HP_FLOW_CALL || flow == HP_FLOW_COND;

@@ -177,6 +177,7 @@ bool hp_work_describe(struct work *w, uint64_t end)
     struct hp_cached_piece *piece = w->piece;
     piece->size = (uint32_t)(end - piece->start);
     piece->insns = (uint16_t)w->insns;
+    piece->last_length = (uint8_t)(end - w->pc);
     const uint8_t *bytes = (const uint8_t *)(uintptr_t)piece->start;
     if (hp_engine.mode == HP_RECORD_NONE) {
         piece->id = w->id = hp_cache_keep(bytes, piece->size);

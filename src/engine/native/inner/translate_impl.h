@@ -86,6 +86,7 @@ struct work {
     /* A node: see translate_paths.c. */
     struct hp_path_node node;                 /* at which the piece is */
     uint32_t prefix;                          /* the path up to it and including it */
+    unsigned round;                           /* of the loop that the segment is */
     struct hp_way way;                        /* of the next exit */
     bool pushed;                              /* its end is a call, which is on the shadow stack */
     struct hp_path_node calls[HP_PIECES_MAX]; /* where `returns` go on */

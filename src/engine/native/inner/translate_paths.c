@@ -8,6 +8,8 @@
 #include "engine/native/inner/paths.h"
 #include "engine/native/inner/translate_impl.h"
 
+#define ROUNDS 4 /* of a loop in a segment */
+
 /* --- Prefixes --------------------------------------------------------------------------------- */
 
 bool hp_node_describe(struct work *w)
@@ -38,10 +40,11 @@ static uint8_t flow_of(const struct work *w)
     }
 }
 
-/* The id of the path that ends with this piece; 0: there is none left. */
+/* The id of the path that ends with this piece; 0: there is none left. Each round of a loop has its
+ * own: a counter is not fast enough to be counted in each round. */
 static uint32_t path_id(struct work *w, bool taken)
 {
-    struct hp_arena_path path = {.prefix = w->prefix, .taken = taken};
+    struct hp_arena_path path = {.prefix = w->prefix, .taken = taken ? 1 + w->round : 0};
     uint32_t id = w->again ? 1 : hp_arena_add_path(hp_engine.arena, &path);
     w->unfit |= id == 0;
     return id;
@@ -101,6 +104,19 @@ static uint32_t place_of(struct work *w)
     return place;
 }
 
+/* Whether the path that ends here begins again, in the same segment. */
+static bool goes_around(struct work *w, uint64_t target, uint64_t *next)
+{
+    const struct hp_seg *seg = &hp_segs[w->segment];
+    if (target != seg->start || seg->node.before || w->round + 1 == ROUNDS ||
+        !hp_work_goes_on(w, target))
+        return false;
+    w->round++;
+    w->node = (struct hp_path_node){0};
+    *next = target;
+    return true;
+}
+
 static bool end_cond(struct work *w, uint64_t target, uint64_t behind, uint64_t *next)
 {
     bool counted = w->insn.kind == HP_X86_COUNTED;
@@ -119,6 +135,8 @@ static bool end_cond(struct work *w, uint64_t target, uint64_t behind, uint64_t 
         w->way = on;
         hp_exit_cond(w, behind, false);
         emit_count(w, &to, target);
+        if (goes_around(w, target, next))
+            return true;
         hp_exit_jump(w, target, true);
         return false;
     }
@@ -140,6 +158,8 @@ static bool end_jump(struct work *w, uint64_t target, uint64_t *next)
         return true;
     }
     emit_count(w, &way, target);
+    if (way.path && goes_around(w, target, next))
+        return true;
     hp_exit_jump(w, target, true);
     return false;
 }
