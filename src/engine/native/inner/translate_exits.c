@@ -289,27 +289,55 @@ void hp_exit_return(struct work *w)
     hp_exit_lookup(w);
 }
 
+/* Whether an instruction can contain the address, and its negative. */
+static bool is_near(uint64_t address)
+{
+    return address >> 31 == 0;
+}
+
+/* lea rcx, [rcx + value] */
+static void emit_add_near(struct work *w, uint32_t value)
+{
+    static const uint8_t lea[] = {0x48, 0x8d, 0x89};
+    hp_emit_bytes(&w->e, lea, sizeof lea);
+    hp_emit_u32(&w->e, value);
+}
+
+/* lea rcx, [rcx + reg] */
+static void emit_add_reg(struct work *w, unsigned reg)
+{
+    static const uint8_t lea[] = {0x48, 0x8d, 0x0c};
+    hp_emit_bytes(&w->e, lea, sizeof lea);
+    hp_emit_byte(&w->e, reg << 3 | HP_X86_RCX);
+}
+
 /* rcx := rcx + value, using rax. */
 static void emit_add_value(struct work *w, uint64_t value)
 {
-    static const uint8_t lea[] = {0x48, 0x8d, 0x0c, 0x01}; /* lea rcx, [rcx + rax] */
+    if (is_near(value)) {
+        emit_add_near(w, (uint32_t)value);
+        return;
+    }
     hp_emit_save(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
     hp_emit_load_value(&w->e, HP_X86_RAX, value);
-    hp_emit_bytes(&w->e, lea, sizeof lea);
+    emit_add_reg(w, HP_X86_RAX);
     hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
 }
 
-/* A transfer that went elsewhere; rcx is the distance from the expected address. */
-static uint64_t make_miss(struct work *w, uint64_t expected)
+/* A transfer that went elsewhere; rcx is the distance from the expected address. `saved`: a
+ * register whose value is in HP_AT_SCRATCH1, or NOT_SAVED. */
+static uint64_t make_miss(struct work *w, uint64_t expected, uint8_t saved)
 {
-    struct hp_emit saved = w->e;
+    struct hp_emit before = w->e;
     w->area->small -= MISS_SIZE;
     w->e = hp_area_emit(w->area, w->area->small);
+    if (saved != NOT_SAVED)
+        hp_emit_restore(&w->e, saved, HP_AT_SCRATCH1);
     emit_add_value(w, expected);
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_TARGET);
     emit_ran_indirect(w);
     hp_exit_lookup(w);
-    w->e = saved;
+    w->e = before;
     return (uint64_t)(uintptr_t)w->area->small;
 }
 
@@ -325,28 +353,49 @@ static void emit_load_any(struct work *w)
         hp_exit_push_return(w);
 }
 
+/* rcx := rcx - expected. Returns the register that was used for it and is not restored, as it is
+ * overwritten next; NOT_SAVED: none. */
+static uint8_t emit_distance(struct work *w, uint64_t expected)
+{
+    if (is_near(expected)) {
+        emit_add_near(w, (uint32_t)-expected);
+        return NOT_SAVED;
+    }
+    uint16_t usable = w->end.dead & 0xcd; /* the first eight except rcx, rsp, rbp */
+    unsigned reg = usable ? (unsigned)__builtin_ctz(usable) : HP_X86_RAX;
+    hp_emit_save(&w->e, reg, HP_AT_SCRATCH1);
+    hp_emit_byte(&w->e, 0x48); /* mov reg, [rip + constant] */
+    hp_emit_byte(&w->e, 0x8b);
+    hp_emit_byte(&w->e, reg << 3 | 5);
+    add_constant(w, -expected);
+    emit_add_reg(w, reg);
+    if (usable)
+        return (uint8_t)reg;
+    hp_emit_restore(&w->e, reg, HP_AT_SCRATCH1);
+    return NOT_SAVED;
+}
+
 /*
  * An indirect transfer after which the segment continues at `expected`: compares the address with
  * the real one, without flags.
  *
- *      rcx := target; mov rax, -expected; lea rcx, [rcx + rax]; jrcxz behind; jmp elsewhere
+ *      rcx := target; rcx := rcx - expected; jrcxz behind; jmp elsewhere
  */
 void hp_exit_expected(struct work *w, uint64_t expected)
 {
-    static const uint8_t load[] = {0x48, 0x8b, 0x05};      /* mov rax, [rip + constant] */
-    static const uint8_t lea[] = {0x48, 0x8d, 0x0c, 0x01}; /* lea rcx, [rcx + rax] */
+    if (is_near(expected)) /* nothing but rcx is needed */
+        w->end = (struct hp_head){0};
+    else
+        hp_exit_learn(w, expected, expected);
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
     mark(w, false, true, NOT_SAVED, NOT_SAVED);
     emit_load_any(w);
-    hp_emit_save(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
-    hp_emit_bytes(&w->e, load, sizeof load);
-    add_constant(w, -expected);
-    hp_emit_bytes(&w->e, lea, sizeof lea);
-    hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
+    uint8_t saved = emit_distance(w, expected);
     hp_emit_byte(&w->e, 0xe3); /* jrcxz */
     hp_emit_byte(&w->e, 5);
-    hp_emit_jump(&w->e, w->again ? w->e.at : make_miss(w, expected));
-    hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_RCX);
+    hp_emit_jump(&w->e, w->again ? w->e.at : make_miss(w, expected, saved));
+    if (!(w->end.dead & 1 << HP_X86_RCX))
+        hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_RCX);
 }
 
 void hp_exit_gate(struct work *w, int gate, uint64_t target)
