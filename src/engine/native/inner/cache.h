@@ -73,6 +73,7 @@ struct hp_seg {
     bool is_head;     /* its executions are counted: traces.h */
     bool on_trial;    /* to find out how often it is reached */
     bool is_cool;     /* not often enough to be counted, for now */
+    bool is_recorded; /* a path from it was recorded */
     uint8_t kind;     /* enum hp_seg_kind */
     uint16_t section; /* the rseq section it translates; 0: none */
     struct hp_path_node node;

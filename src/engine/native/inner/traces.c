@@ -476,11 +476,14 @@ static void unroll(struct hp_run_plan *plan)
  * The path just recorded is one of its head's. Chooses what shall be the trace; false: more must be
  * recorded. With a path profile it is the first path that was executed often enough. With NET it is
  * what two tails have in common: where the second one went elsewhere, a longer trace would be left.
+ * If the first one is lost, as another head took its place, it is the second: a flat program, which
+ * has many heads, would otherwise record for ever.
  */
-static bool choose(struct hp_run_plan *plan)
+static bool choose(struct hp_run_plan *plan, bool is_second)
 {
     uint64_t head = plan->starts[0];
     struct candidate *c = &candidates[(head * 0x9e3779b97f4a7c15u >> 32) % CANDIDATES];
+    bool is_lost = is_second && c->head != head;
     if (c->head != head)
         c->n = 0;
     c->head = head;
@@ -489,7 +492,7 @@ static bool choose(struct hp_run_plan *plan)
     bool by_profile = hp_engine.arena->traces == HP_TRACES_PATHS;
     if (by_profile && path->times < hp_engine.arena->traces_after)
         return false;
-    if (!by_profile && c->n == 1 && path->times == 1)
+    if (!by_profile && c->n == 1 && path->times == 1 && !is_lost)
         return false;
     if (!by_profile) {
         plan->n = common(&c->paths[0].plan, plan);
@@ -516,9 +519,11 @@ static void make(struct hp_self *self)
     static uint32_t burst_first; /* trace, after a quiet time */
     uint64_t pc = recorder.plan.starts[0];
     uint32_t head = hp_cache_find(pc);
-    if (!choose(&recorder.plan)) {
-        if (head && hp_segs[head].is_head)
+    if (!choose(&recorder.plan, head && hp_segs[head].is_recorded)) {
+        if (head && hp_segs[head].is_head) {
             heads[head] = hp_engine.arena->traces == HP_TRACES_PATHS ? 1 : PAUSE;
+            hp_segs[head].is_recorded = true;
+        }
         stop();
         return;
     }
