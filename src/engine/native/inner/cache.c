@@ -492,18 +492,34 @@ static void emit_head(struct hp_emit *e, const struct hp_exit *exit, uint32_t se
     hp_emit_restore(e, 1, HP_AT_RCX);
 }
 
-/* The code of a link: everything between the exit and the segment. */
-static void emit_link(struct hp_emit *e, const struct hp_exit *exit, uint32_t segment, bool counts)
+/* Where an exit leads that has a link which can count: there, behind the counting, or directly. */
+static const uint8_t *place_of(const struct hp_exit *exit, uint32_t segment)
 {
+    uint8_t *code = hp_segs[segment].code;
+    if (is_counted(exit, segment))
+        return exit->link;
+    bool direct = is_free(exit) &&
+                  hp_emit_reaches((uint64_t)(uintptr_t)exit->patch, (uint64_t)(uintptr_t)code);
+    return direct ? code : exit->link + exit->head;
+}
+
+/* The code of a link: everything between the exit and the segment. Returns the size of what counts
+ * an arrival. */
+static uint8_t emit_link(struct hp_emit *e, const struct hp_exit *exit, uint32_t segment,
+                         bool counts)
+{
+    const uint8_t *start = e->out;
     if (counts)
         emit_head(e, exit, segment);
+    uint8_t head = (uint8_t)(e->out - start);
     if (exit->recorded || hp_engine.mode == HP_RECORD_NONE)
-        return;
+        return head;
     const struct hp_seg *seg = &hp_segs[segment];
     if (exit->path)
         hp_emit_count(e, HP_AT_COUNTERS + exit->path * 8, seg->dead, seg->flags_dead);
     else if (!exit->prefix)
         hp_emit_ran(e, exit->id, exit->taken, seg->dead, seg->flags_dead);
+    return head;
 }
 
 void hp_cache_link(uint32_t number, uint32_t segment)
@@ -518,16 +534,18 @@ void hp_cache_link(uint32_t number, uint32_t segment)
         return;
     uint8_t *place = seg->code;
     bool counts = is_counted(exit, segment);
+    exit->head = 0;
     if (!is_free(exit) || counts || !hp_emit_reaches(from, to)) {
         uint8_t code[LINK_SIZE];
         struct hp_emit e = {code, 0};
-        emit_link(&e, exit, segment, counts);
+        (void)emit_link(&e, exit, segment, counts);
         uint32_t size = (uint32_t)(e.out - code);
         place = hp_cache_small(from, size + 5); /* no larger than needed: this code runs often */
         if (!place || !hp_emit_reaches((uint64_t)(uintptr_t)place, to))
             return; /* always goes through the gate */
         e = (struct hp_emit){hp_cache_writable(place), (uint64_t)(uintptr_t)place};
-        emit_link(&e, exit, segment, counts);
+        exit->head = emit_link(&e, exit, segment, counts);
+        exit->link = place;
         hp_emit_jump(&e, to);
     }
     if (exit->waits)
@@ -550,22 +568,29 @@ static void remove_from_hash(uint32_t segment)
         *link = hp_segs[segment].next_hash;
 }
 
+/* The exit, now in no list, leads to segment `to`, or to the gate if that is 0 or impossible. */
+static void relink(uint32_t number, uint32_t to)
+{
+    struct hp_exit *exit = &hp_exits[number];
+    exit->to = exit->next = 0;
+    if (to)
+        hp_cache_link(number, to);
+    if (exit->to)
+        return;
+    hp_cache_patch(exit->patch, exit->stub);
+    if (is_free(exit))
+        await(number);
+}
+
 /* The exits that lead to the segment lead to the gate again, or to segment `to` if that is not
  * 0. */
 static void unlink_incoming(struct hp_seg *seg, uint32_t to)
 {
     uint32_t first = seg->incoming;
-    seg->incoming = 0; /* `to` may be this segment */
+    seg->incoming = 0;
     for (uint32_t i = first, next; i; i = next) {
         next = hp_exits[i].next;
-        hp_exits[i].to = hp_exits[i].next = 0;
-        if (to)
-            hp_cache_link(i, to);
-        if (hp_exits[i].to)
-            continue;
-        hp_cache_patch(hp_exits[i].patch, hp_exits[i].stub);
-        if (is_free(&hp_exits[i]))
-            await(i);
+        relink(i, to);
     }
 }
 
@@ -596,6 +621,29 @@ void hp_cache_replace(uint32_t from, uint32_t to)
     if (lands)
         hp_land(to, NULL);
     unlink_incoming(&hp_segs[from], to);
+}
+
+void hp_cache_recount(uint32_t segment)
+{
+    struct hp_seg *seg = &hp_segs[segment];
+    if (seg->landing && !hp_landing_recount(segment)) {
+        hp_landings_remove(segment);
+        hp_land(segment, NULL);
+    }
+    uint32_t first = seg->incoming;
+    seg->incoming = 0;
+    for (uint32_t i = first, next; i; i = next) {
+        struct hp_exit *exit = &hp_exits[i];
+        next = exit->next;
+        if (exit->head || !is_counted(exit, segment)) {
+            if (exit->head)
+                hp_cache_patch(exit->patch, place_of(exit, segment));
+            exit->next = seg->incoming;
+            seg->incoming = i;
+            continue;
+        }
+        relink(i, segment);
+    }
 }
 
 /* Removed segments are unlinked here: where code changes often the chain would only grow. */

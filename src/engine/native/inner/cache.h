@@ -94,6 +94,8 @@ struct hp_exit {
     bool waits;    /* for its target to be translated */
     bool is_back;  /* its branch goes backwards */
     bool recorded; /* by the segment itself */
+    uint8_t head;  /* bytes of its link that count an arrival; 0: none */
+    uint8_t *link; /* if they do: the code between it and the segment it leads to */
     /* Of a node. */
     uint8_t indirect;         /* HP_X86_...: the kind of an indirect transfer; 0: none */
     bool pushed;              /* it is a call, and on the shadow stack */
@@ -146,9 +148,10 @@ uint32_t hp_cache_find_twin(uint64_t pc);
 /* The segment that counts paths from this node on. */
 uint32_t hp_cache_find_node(uint64_t pc, const struct hp_path_node *node);
 
-/* Everything that leads to the segment `from` leads to `to` from now on; they have the same start,
- * or are the same: then its links are made anew. */
+/* Everything that leads to segment `from` leads to `to` from now on, which has the same start. */
 void hp_cache_replace(uint32_t from, uint32_t to);
+/* Whether arrivals at the segment are counted has changed: its links and its landing do so. */
+void hp_cache_recount(uint32_t segment);
 
 /* For the translator: room for `code` bytes of code and `small` bytes of small items in an area
  * that reaches `pc`; NULL when the cache is full (hp_cache_get flushes it). */

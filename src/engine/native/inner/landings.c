@@ -12,6 +12,13 @@
 #define PEXT_BITS 18
 #define N_CHAINS  65536u
 
+/* In a landing: where the displacement of its first jrcxz is, and the values it has. */
+#define JRCXZ_AT         23
+#define OVER_JUMP        6
+#define TO_COUNT         11
+#define OVER_COUNT       (TO_COUNT + 9)
+#define OVER_COUNT_FLAGS (TO_COUNT + 19) /* if flags are needed */
+
 uint32_t hp_landings_at;
 bool hp_landings_have_pext;
 static uint32_t mask;
@@ -81,7 +88,7 @@ uint8_t *hp_landing_write(uint8_t *place, uint32_t segment, const uint8_t *code)
     hp_emit_u32(&e, -(uint32_t)(pc >> 16));
     bool counts = hp_traces_can_count(segment);
     hp_emit_byte(&e, 0xe3); /* jrcxz */
-    hp_emit_byte(&e, counts ? 11 : 6);
+    hp_emit_byte(&e, counts ? TO_COUNT : OVER_JUMP);
     hp_emit_byte(&e, 0xff); /* jmp [rip - ...] */
     hp_emit_byte(&e, 0x25);
     hp_emit_u32(&e, hp_emit_rel(e.at + 4, (uint64_t)(uintptr_t)place));
@@ -89,8 +96,8 @@ uint8_t *hp_landing_write(uint8_t *place, uint32_t segment, const uint8_t *code)
     if (counts) {
         hp_emit_jump(&e, (uint64_t)(uintptr_t)hp_cache_gate_near(place, HP_GATE_MISS));
         hp_traces_emit_head(&e, segment, seg->flags_dead);
-        hp_emit_byte(&e, seg->flags_dead ? 0x74 : 0xe3); /* jz hot; jrcxz hot */
-        hp_emit_byte(&e, (unsigned)(hot - e.at - 1) & 0xff);
+        hp_emit_byte(&e, seg->flags_dead ? 0x74 : 0xe3);     /* jz hot; jrcxz hot */
+        hp_emit_byte(&e, (unsigned)(hot - e.at - 1) & 0xff); /* here: OVER_COUNT, ..._FLAGS */
     }
     if (seg->function)
         emit_same_function(&e, place, seg->function);
@@ -100,6 +107,17 @@ uint8_t *hp_landing_write(uint8_t *place, uint32_t segment, const uint8_t *code)
     if (code)
         hp_emit_jump(&e, (uint64_t)(uintptr_t)code);
     return (uint8_t *)(uintptr_t)e.at;
+}
+
+bool hp_landing_recount(uint32_t segment)
+{
+    const struct hp_seg *seg = &hp_segs[segment];
+    uint8_t *at = hp_cache_writable(seg->landing) + JRCXZ_AT;
+    if (*at == OVER_JUMP)
+        return !hp_traces_can_count(segment);
+    uint8_t over = seg->flags_dead ? OVER_COUNT : OVER_COUNT_FLAGS;
+    __atomic_store_n(at, hp_traces_can_count(segment) ? TO_COUNT : over, __ATOMIC_RELEASE);
+    return true;
 }
 
 static uint8_t *make_landing(uint32_t segment)

@@ -33,6 +33,9 @@ uint32_t hp_landings_mask(void);
  * because it follows. Returns its end. */
 uint8_t *hp_landing_write(uint8_t *place, uint32_t segment, const uint8_t *code);
 
+/* The landing of the segment counts arrivals, or does not any more. False: it must be made anew. */
+bool hp_landing_recount(uint32_t segment);
+
 /* Makes indirect transfers find the segment: through the landing already written, or a new one. */
 void hp_land(uint32_t segment, uint8_t *landing);
 void hp_landings_remove(uint32_t segment);

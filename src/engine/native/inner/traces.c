@@ -88,7 +88,7 @@ static void hear(struct hp_arena_wish *wish)
     }
     uint32_t segment = hp_cache_find(wish->address);
     if (segment && hp_segs[segment].kind == HP_SEG_PLAIN)
-        hp_cache_replace(segment, segment);
+        hp_cache_recount(segment);
 }
 
 static void hear_wishes(void)
@@ -167,7 +167,7 @@ void hp_traces_emit_head(struct hp_emit *e, uint32_t segment, bool flags_dead)
 static void cool(uint32_t segment)
 {
     hp_segs[segment].is_cool = true;
-    hp_cache_replace(segment, segment);
+    hp_cache_recount(segment);
     since[segment] = first_cool;
     first_cool = segment;
 }
@@ -196,8 +196,10 @@ static void warm_all(void)
     for (uint32_t segment = first_cool, next; segment; segment = next) {
         next = since[segment];
         hp_segs[segment].is_cool = hp_segs[segment].is_head = false;
-        if (!hp_segs[segment].gone)
-            hp_cache_replace(segment, segment);
+        if (hp_segs[segment].gone)
+            continue;
+        make_head(segment);
+        hp_cache_recount(segment);
     }
     first_cool = 0;
 }
@@ -290,7 +292,7 @@ static bool traces_pay(void)
 static void forget_head(uint32_t segment)
 {
     if (hp_segs[segment].is_head)
-        hp_cache_replace(segment, segment);
+        hp_cache_recount(segment);
 }
 
 /* Traces do not pay. Those that there are stay. */
@@ -369,7 +371,7 @@ static void take_hot(struct hp_self *self, uint32_t segment)
     struct hp_seg *seg = &hp_segs[segment];
     if (seg->kind == HP_SEG_TRACE) { /* it pays */
         seg->on_trial = false;
-        hp_cache_replace(segment, segment);
+        hp_cache_recount(segment);
     } else if (seg->on_trial) {
         judge(segment);
     } else {
