@@ -87,9 +87,9 @@ static bool read_pointer(const struct hp_last *l, uint64_t at, unsigned size, ui
 {
     *pointer = 0;
     if (l->bytes[l->insn.opcode_at] == 0xd9) { /* FNSTENV keeps it in the processor */
-        _Alignas(16) uint8_t state[512];
-        __asm__ volatile("fxsave64 %0" : "=m"(state));
-        memcpy(pointer, state + 8, 8);
+        uint32_t state[7];
+        __asm__ volatile("fnstenv %0" : "=m"(state));
+        *pointer = hp_cache_with_low(state[3]);
         return true;
     }
     if (!hp_copy(pointer, (const void *)at, size))
