@@ -5,7 +5,7 @@
 #ifndef HP_NATIVE_EMIT_H
 #define HP_NATIVE_EMIT_H
 
-#include "engine/native/inner/layout.h"
+#include "engine/native/inner/inner.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -143,6 +143,19 @@ static inline void hp_emit_jump_if(struct hp_emit *e, unsigned condition, uint64
     hp_emit_byte(e, 0x0f);
     hp_emit_byte(e, 0x80 | condition);
     hp_emit_u32(e, hp_emit_rel(e->at + 4, to));
+}
+
+/* Goes to `elsewhere`, which a short displacement reaches, unless rcx is HP_CHECKED; rcx is lost.
+ * Needs no flags. JRCXZ is a taken branch where the check succeeds. LOOP is not, and subtracts 1.
+ */
+#define HP_CHECKED ((int)hp_engine.has_loop)
+static inline void hp_emit_check(struct hp_emit *e, uint64_t elsewhere)
+{
+    static const uint8_t jrcxz[] = {0xe3, 2};
+    if (!hp_engine.has_loop)
+        hp_emit_bytes(e, jrcxz, sizeof jrcxz);
+    hp_emit_byte(e, hp_engine.has_loop ? 0xe2 : 0xeb); /* loop, jmp */
+    hp_emit_byte(e, hp_emit_rel(e->at + 1, elsewhere) & 0xff);
 }
 
 /* This many bytes of no-ops. */

@@ -239,7 +239,7 @@ struct hp_engine {
         engine_id;    /* what is open there, unless the program took the number */
     uint32_t process; /* its number in the arena; 0: none yet */
     uint64_t room;    /* bytes of address space, or of private memory, available to the process */
-    bool has_fsgsbase, has_pext, has_xsave;
+    bool has_fsgsbase, has_pext, has_loop, has_xsave;
     bool flushes_often;              /* for tests */
     bool has_no_clock;               /* PR_SET_TSC: RDTSC faults */
     bool is_filtered;                /* the program has installed a seccomp filter */

@@ -12,12 +12,10 @@
 #define PEXT_BITS 18
 #define N_CHAINS  65536u
 
-/* In a landing: where the displacement of its first jrcxz is, and the values it has. */
-#define JRCXZ_AT         23
-#define OVER_JUMP        6
-#define TO_COUNT         11
-#define OVER_COUNT       (TO_COUNT + 9)
-#define OVER_COUNT_FLAGS (TO_COUNT + 19) /* if flags are needed */
+#define ENTRY_AT   14     /* in a landing: where it is entered, */
+#define CHECK_AT   28     /* and where it checks the target */
+#define NOTHING    0x9066 /* a no-op of two bytes */
+#define SHORT_JUMP 0xeb
 
 uint32_t hp_landings_at;
 bool hp_landings_have_pext;
@@ -46,58 +44,87 @@ static void emit_entered(struct hp_emit *e, uint32_t id)
     hp_emit_save(e, 1, HP_AT_NEXT);
 }
 
+/* ecx := the value at gs:[at] - expected */
+static void emit_distance(struct hp_emit *e, uint32_t at, uint32_t expected)
+{
+    hp_emit_byte(e, 0x65); /* mov ecx, gs:[at] */
+    hp_emit_byte(e, 0x8b);
+    hp_emit_gs_operand(e, 1, at);
+    hp_emit_byte(e, 0x8d); /* lea ecx, [rcx - ...] */
+    hp_emit_byte(e, 0x89);
+    hp_emit_u32(e, -expected);
+}
+
 /* Of a node in the middle of a function: a jump from another function may be a longjmp. */
 static void emit_same_function(struct hp_emit *e, const uint8_t *place, uint32_t function)
 {
-    hp_emit_byte(e, 0x65); /* mov ecx, gs:[from] */
-    hp_emit_byte(e, 0x8b);
-    hp_emit_gs_operand(e, 1, HP_AT_FROM);
-    hp_emit_byte(e, 0x8d); /* lea ecx, [rcx - function] */
-    hp_emit_byte(e, 0x89);
-    hp_emit_u32(e, -function);
+    emit_distance(e, HP_AT_FROM, function);
     hp_emit_byte(e, 0xe3); /* jrcxz */
     hp_emit_byte(e, 5);
     hp_emit_jump(e, (uint64_t)(uintptr_t)hp_cache_gate_near(place, HP_GATE_MISS));
 }
 
+/* Before a landing that can count: counts, and goes to the gate if the head is hot. */
+static void emit_count(uint8_t *place, uint32_t segment, uint64_t back)
+{
+    bool flags_dead = hp_segs[segment].flags_dead;
+    uint8_t *start = place - HP_LANDING_BEFORE;
+    struct hp_emit e = {hp_cache_writable(start), (uint64_t)(uintptr_t)start};
+    hp_traces_emit_head(&e, segment, flags_dead);
+    hp_emit_byte(&e, flags_dead ? 0x74 : 0xe3); /* jz hot; jrcxz hot */
+    hp_emit_byte(&e, 2);
+    hp_emit_byte(&e, SHORT_JUMP);
+    hp_emit_byte(&e, hp_emit_rel(e.at + 1, back) & 0xff);
+    hp_emit_jump(&e, (uint64_t)(uintptr_t)hp_cache_gate_near(place, HP_GATE_MISS)); /* hot */
+}
+
+/* Where a landing that can count does so, or nothing: two bytes in one aligned word. */
+static uint16_t *switch_of(uint8_t *landing)
+{
+    return (uint16_t *)(void *)(landing + CHECK_AT + (hp_engine.has_loop ? 2 : 4));
+}
+
+static uint16_t to_count(uint8_t *landing)
+{
+    const uint8_t *behind = (uint8_t *)(switch_of(landing) + 1);
+    return (uint16_t)(SHORT_JUMP | (landing - HP_LANDING_BEFORE - behind) << 8);
+}
+
 /*
  * A landing. rcx is saved; HP_AT_TARGET is the target, whose low bits match.
  *
- *      next: 8 bytes
- *      mov ecx, gs:[target + 2]; lea ecx, [rcx - start >> 16]; jrcxz here
- *      jmp [next]
  *   hot:
+ *      count; jrcxz gate; jmp on
+ *   gate:
  *      jmp miss
- *   here:
- *      count; jrcxz hot
+ *   landing:
+ *      next: 8 bytes
+ *   other:
+ *      jmp [next]
+ *   entry:
+ *      mov ecx, gs:[target + 2]; lea ecx, [rcx - (start >> 16) + HP_CHECKED]; check, else other
+ *      jmp hot, or nothing
+ *   on:
  *      mov rcx, gs:[rcx]; jmp segment
  *
- * `hot` and the count are there if the segment can become the head of a trace.
+ * What is before `landing`, and the jump there, is needed if the segment can be the head of a
+ * trace.
  */
 uint8_t *hp_landing_write(uint8_t *place, uint32_t segment, const uint8_t *code)
 {
     struct hp_seg *seg = &hp_segs[segment];
-    uint64_t pc = seg->start;
     struct hp_emit e = {hp_cache_writable(place), (uint64_t)(uintptr_t)place};
     hp_emit_u64(&e, 0);
-    hp_emit_byte(&e, 0x65); /* mov ecx, gs:[target + 2] */
-    hp_emit_byte(&e, 0x8b);
-    hp_emit_gs_operand(&e, 1, HP_AT_TARGET + 2);
-    hp_emit_byte(&e, 0x8d); /* lea ecx, [rcx - high] */
-    hp_emit_byte(&e, 0x89);
-    hp_emit_u32(&e, -(uint32_t)(pc >> 16));
-    bool counts = hp_traces_can_count(segment);
-    hp_emit_byte(&e, 0xe3); /* jrcxz */
-    hp_emit_byte(&e, counts ? TO_COUNT : OVER_JUMP);
     hp_emit_byte(&e, 0xff); /* jmp [rip - ...] */
     hp_emit_byte(&e, 0x25);
     hp_emit_u32(&e, hp_emit_rel(e.at + 4, (uint64_t)(uintptr_t)place));
-    uint64_t hot = e.at;
-    if (counts) {
-        hp_emit_jump(&e, (uint64_t)(uintptr_t)hp_cache_gate_near(place, HP_GATE_MISS));
-        hp_traces_emit_head(&e, segment, seg->flags_dead);
-        hp_emit_byte(&e, seg->flags_dead ? 0x74 : 0xe3);     /* jz hot; jrcxz hot */
-        hp_emit_byte(&e, (unsigned)(hot - e.at - 1) & 0xff); /* here: OVER_COUNT, ..._FLAGS */
+    emit_distance(&e, HP_AT_TARGET + 2, (uint32_t)((seg->start >> 16) - HP_CHECKED));
+    hp_emit_check(&e, (uint64_t)(uintptr_t)place + 8);
+    seg->lands_counting = hp_traces_can_count(segment);
+    if (seg->lands_counting) {
+        uint16_t jump = to_count(place);
+        hp_emit_bytes(&e, (const uint8_t *)&jump, sizeof jump);
+        emit_count(place, segment, e.at);
     }
     if (seg->function)
         emit_same_function(&e, place, seg->function);
@@ -112,21 +139,22 @@ uint8_t *hp_landing_write(uint8_t *place, uint32_t segment, const uint8_t *code)
 bool hp_landing_recount(uint32_t segment)
 {
     const struct hp_seg *seg = &hp_segs[segment];
-    uint8_t *at = hp_cache_writable(seg->landing) + JRCXZ_AT;
-    if (*at == OVER_JUMP)
-        return !hp_traces_can_count(segment);
-    uint8_t over = seg->flags_dead ? OVER_COUNT : OVER_COUNT_FLAGS;
-    __atomic_store_n(at, hp_traces_can_count(segment) ? TO_COUNT : over, __ATOMIC_RELEASE);
+    bool counts = hp_traces_can_count(segment);
+    if (!seg->lands_counting)
+        return !counts;
+    __atomic_store_n((uint16_t *)(void *)hp_cache_writable((uint8_t *)switch_of(seg->landing)),
+                     counts ? to_count(seg->landing) : NOTHING, __ATOMIC_RELEASE);
     return true;
 }
 
 static uint8_t *make_landing(uint32_t segment)
 {
     const struct hp_seg *seg = &hp_segs[segment];
-    uint8_t *place = hp_cache_small((uint64_t)(uintptr_t)seg->code, HP_LANDING_SIZE);
+    uint32_t before = hp_traces_can_count(segment) ? HP_LANDING_BEFORE : 0;
+    uint8_t *place = hp_cache_small((uint64_t)(uintptr_t)seg->code, before + HP_LANDING_SIZE);
     if (!place)
         return NULL;
-    place = (uint8_t *)(((uintptr_t)place + 7) & ~(uintptr_t)7);
+    place = (uint8_t *)(((uintptr_t)place + before + 7) & ~(uintptr_t)7);
     hp_landing_write(place, segment, seg->code);
     return place;
 }
@@ -146,7 +174,7 @@ void hp_land(uint32_t segment, uint8_t *landing)
     uint32_t *chain = chain_of(seg->start);
     seg->next_landing = *chain;
     *chain = segment;
-    __atomic_store_n(entry, (uint64_t)(uintptr_t)landing + 8, __ATOMIC_RELEASE);
+    __atomic_store_n(entry, (uint64_t)(uintptr_t)landing + ENTRY_AT, __ATOMIC_RELEASE);
 }
 
 void hp_landings_remove(uint32_t segment)

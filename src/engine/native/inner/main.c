@@ -190,18 +190,31 @@ static uint64_t find_stack_limit(void)
     return limit[0];
 }
 
+/* The family of a processor by AMD; 0: by others. */
+static uint32_t amd_family(void)
+{
+    uint32_t vendor[4], version[4];
+    hp_cpuid(0, 0, vendor);
+    hp_cpuid(1, 0, version);
+    bool is_amd = vendor[2] == 0x444d4163; /* "cAMD" */
+    return is_amd ? (version[0] >> 8 & 15) + (version[0] >> 20 & 255) : 0;
+}
+
 /* Has PEXT, but not AMD's before family 25, which takes hundreds of cycles. */
 static bool has_fast_pext(void)
 {
-    uint32_t vendor[4], version[4], features[4];
+    uint32_t vendor[4], features[4];
     hp_cpuid(0, 0, vendor);
-    hp_cpuid(1, 0, version);
     if (vendor[0] < 7)
         return false;
     hp_cpuid(7, 0, features);
-    uint32_t family = (version[0] >> 8 & 15) + (version[0] >> 20 & 255);
-    bool is_amd = vendor[2] == 0x444d4163; /* "cAMD" */
-    return features[1] >> 8 & 1 && (!is_amd || family >= 25);
+    return features[1] >> 8 & 1 && (!amd_family() || amd_family() >= 25);
+}
+
+/* LOOP is one operation on AMD's since family 21; on Intel's it takes 7. */
+static bool has_fast_loop(void)
+{
+    return amd_family() >= 21;
 }
 
 static bool has_xsave(void)
@@ -250,7 +263,8 @@ static void end_former_program(uint32_t process)
 }
 
 /* For tests: HOTPATH_CACHE=twice behaves as if memory could not be both writable and executable;
- * HOTPATH_CACHE=flush drops all translations every now and then. */
+ * HOTPATH_CACHE=flush drops all translations every now and then; HOTPATH_CACHE=old uses no
+ * instruction that some processors lack, or execute slowly. */
 static bool wants(const uint64_t *stack, const char *what)
 {
     for (const uint64_t *at = stack + 1 + stack[0] + 1; *at; at++)
@@ -276,7 +290,9 @@ void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic)
     hp_engine.stack_limit = find_stack_limit();
     hp_engine.is_filtered = start->is_filtered;
     hp_engine.leaves_fatal = start->leaves_fatal;
-    hp_engine.has_pext = has_fast_pext();
+    bool is_old = wants(stack, "HOTPATH_CACHE=old");
+    hp_engine.has_pext = !is_old && has_fast_pext();
+    hp_engine.has_loop = !is_old && has_fast_loop();
     hp_engine.has_xsave = has_xsave();
     const char *slash = strrchr(start->name, '/');
     hp_sys2(SYS_prctl, PR_SET_NAME, (long)(slash ? slash + 1 : start->name));

@@ -9,6 +9,7 @@
  * means (for a signal), the segment is translated again and watched (hp_locate).
  */
 #include "engine/native/inner/landings.h"
+#include "engine/native/inner/traces.h"
 #include "engine/native/inner/translate_impl.h"
 #include "engine/native/inner/x87.h"
 #include "hotpath/code.h"
@@ -519,15 +520,17 @@ uint32_t hp_translate(struct hp_self *self, const struct hp_order *order, const 
     if (!w.segment)
         return 0;
     struct hp_seg *seg = &hp_segs[w.segment];
-    uint8_t *landing = w.area->code, *code = landing;
+    uint8_t *landing = w.area->code;
     *seg = (struct hp_seg){.start = pc,
                            .kind = (uint8_t)order->kind,
                            .node = order->node,
                            .on_trial = order->on_trial};
-    if (order->land) /* for its size; written again when the segment is known */
-        code = hp_landing_write(landing, w.segment, NULL);
-    seg->code = code;
-    w.e = hp_area_emit(w.area, code);
+    seg->code = landing;
+    if (order->land) { /* for its size; written again when the segment is known */
+        landing += hp_traces_can_count(w.segment) ? HP_LANDING_BEFORE : 0;
+        seg->code = hp_landing_write(landing, w.segment, NULL);
+    }
+    w.e = hp_area_emit(w.area, seg->code);
     w.limit = w.e.at + CODE_MAX - 1024;
     if (!hp_section_begin(&w, pc, why) || (w.section && order->kind == HP_SEG_NODE))
         return 0;
@@ -553,8 +556,8 @@ uint32_t hp_translate(struct hp_self *self, const struct hp_order *order, const 
     hp_cache_publish(w.segment, w.area);
     if (order->land) {
         uint8_t *end = hp_landing_write(landing, w.segment, NULL);
-        if (end != code) /* it needs less room than it might have */
-            hp_landing_write(landing += code - end, w.segment, NULL);
+        struct hp_emit rest = hp_area_emit(w.area, end);
+        hp_emit_nops(&rest, (unsigned)(seg->code - end)); /* a section is not counted */
         hp_land(w.segment, landing);
     }
     return w.segment;
