@@ -62,6 +62,8 @@ enum hp_word_kind {
                          the call that left it; 64-bit: return address of that call */
     HP_WORD_HANDED,   /* it has ended counting: words follow. 32-bit: prefix of the path in the top
                          frame; 32-bit: the segment of its last block, which ran to its end */
+    HP_WORD_MOVED,    /* count mode: the thread arrived at one address and went on at another, with
+                         nothing run between. 64-bit: the first, 0: nowhere; 64-bit: the second */
     HP_WORD_KIND_COUNT_
 };
 
@@ -106,6 +108,25 @@ static inline uint32_t hp_word_arg(uint32_t word)
 
 /* Number of payload words after an event word; -1 for a kind that does not exist. */
 int hp_word_payload(uint32_t word);
+
+/*
+ * Count mode. What arrives at an address also leaves it: so not every way out of a segment needs a
+ * counter. The flow is conserved at *nodes*; an address belongs to one of them. Several addresses
+ * may share a node. No address has node 0.
+ */
+#define HP_FLOW_NODES (1u << 20)
+static inline uint32_t hp_flow_node(uint64_t address)
+{
+    return 1 + (uint32_t)((address * 0x9e3779b97f4a7c15u >> 32) % (HP_FLOW_NODES - 1));
+}
+
+/* A way out of a segment that is not counted: it follows from the others, as all of these together
+ * are a forest of the nodes that they lead from and to. */
+struct hp_derived {
+    uint32_t segment;
+    uint32_t direction; /* 1 through the target of its branch, 0 by falling through */
+    uint32_t from, to;  /* nodes */
+};
 
 /* --- Threads ---------------------------------------------------------------------------------- */
 

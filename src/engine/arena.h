@@ -30,7 +30,7 @@
 #include <sys/types.h>
 
 #define HP_ARENA_MAGIC   0x616e657261707468u /* "htparena" */
-#define HP_ARENA_VERSION 9
+#define HP_ARENA_VERSION 10
 
 #define HP_ARENA_CHUNK_WORDS 32768u /* 128 KiB: a few fit the second-level cache */
 #define HP_ARENA_CHUNKS      8u     /* 1 MiB per thread */
@@ -117,6 +117,11 @@ struct hp_arena_wish {
 struct hp_counter {
     uint64_t left[2];
 };
+
+/*
+ * Some ways out are not counted (struct hp_derived). No segment has id 0: the first number of that
+ * counter is where the thread has arrived, while it is in the engine; else 0.
+ */
 
 /*
  * HP_RECORD_PATHS. A thread's window is an array of uint64_t: how often it executed the path with
@@ -252,6 +257,9 @@ struct hp_arena_shape {
     uint32_t pad2;
     uint64_t prefix_index, path_index; /* positions in the store, by id */
     uint64_t function_index;           /* the same of functions, by the record of the module */
+    uint32_t derived; /* ways out that need not be counted; 0 unless segments are counted */
+    uint32_t pad3;
+    uint64_t derived_data, flow_parents, flow_states; /* of those; of nodes; by segment */
     uint64_t ring_data, store_data;
     uint64_t size;                        /* of everything above */
     uint64_t counter_data, counter_bytes; /* per ring */
@@ -302,6 +310,7 @@ struct hp_arena {
     _Atomic uint32_t next_prefix;               /* likewise */
     _Atomic uint32_t next_path;                 /* likewise */
     _Atomic uint32_t functions_wanted;          /* counts requests */
+    _Atomic uint32_t n_derived;                 /* also those that found no room */
     _Atomic uint64_t store_used;
 
     struct hp_engine_stats stats;
@@ -383,6 +392,12 @@ struct hp_writer {
     bool unobserved;      /* words go to a private buffer that is never read */
     uint32_t process;     /* as in the ring */
 };
+
+/*
+ * Count mode: whether this way out of the segment, from a run that starts at `from` to code at
+ * `to`, need not be counted. The answer is always the same. The id must be below shape.counted.
+ */
+bool hp_arena_derive(struct hp_arena *arena, uint32_t id, bool taken, uint64_t from, uint64_t to);
 
 /* Maps the arena in `fd`. NULL when it is not one of ours. The descriptor can be closed
  * afterwards. */

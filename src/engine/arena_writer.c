@@ -437,3 +437,70 @@ uint64_t hp_arena_function(struct hp_arena *arena, uint32_t module, uint64_t bas
         return HP_FUNCTION_NONE;
     return base + functions->ranges[low].function;
 }
+
+/* --- Flow ------------------------------------------------------------------------------------- */
+
+/* The root of the node's tree. Parents have smaller numbers, roots 0. */
+static uint32_t find_root(_Atomic uint32_t *parents, uint32_t node)
+{
+    for (;;) {
+        uint32_t parent = atomic_load_explicit(&parents[node], memory_order_relaxed);
+        if (parent == 0 || parent >= node) /* the program can write there */
+            return node;
+        uint32_t next = atomic_load_explicit(&parents[parent], memory_order_relaxed);
+        if (next && next < parent)
+            atomic_compare_exchange_weak(&parents[node], &parent, next);
+        node = parent;
+    }
+}
+
+/* Joins the trees of two nodes; false: they are one already. */
+static bool join_nodes(struct hp_arena *arena, uint32_t a, uint32_t b)
+{
+    _Atomic uint32_t *parents = hp_arena_index(arena, arena->shape.flow_parents);
+    for (;;) {
+        uint32_t none = 0;
+        a = find_root(parents, a);
+        b = find_root(parents, b);
+        if (a == b)
+            return false;
+        uint32_t low = a < b ? a : b;
+        if (atomic_compare_exchange_strong(&parents[a < b ? b : a], &none, low))
+            return true;
+    }
+}
+
+enum { FLOW_UNDECIDED, FLOW_COUNTED, FLOW_DERIVED };
+
+static bool add_derived(struct hp_arena *arena, const struct hp_derived *edge)
+{
+    struct hp_derived *edges =
+        (struct hp_derived *)(void *)((char *)arena + arena->shape.derived_data);
+    uint32_t i = atomic_fetch_add(&arena->n_derived, 1);
+    if (i >= arena->shape.derived)
+        return false;
+    edges[i].direction = edge->direction;
+    edges[i].from = edge->from;
+    edges[i].to = edge->to;
+    __atomic_store_n(&edges[i].segment, edge->segment, __ATOMIC_RELEASE);
+    return true;
+}
+
+/*
+ * Two processes may decide at once. Only one of them can join the nodes. If the other one was first
+ * to say that it counts, it counts for nothing.
+ */
+bool hp_arena_derive(struct hp_arena *arena, uint32_t id, bool taken, uint64_t from, uint64_t to)
+{
+    struct hp_derived edge = {id, taken, hp_flow_node(from), hp_flow_node(to)};
+    _Atomic uint8_t *state = (_Atomic uint8_t *)arena + arena->shape.flow_states + id;
+    const unsigned shift = taken ? 2 : 0;
+    uint8_t old = atomic_load(state);
+    if (old >> shift & 3)
+        return (old >> shift & 3) == FLOW_DERIVED;
+    bool derived = join_nodes(arena, edge.from, edge.to) && add_derived(arena, &edge);
+    uint8_t mine = (uint8_t)((derived ? FLOW_DERIVED : FLOW_COUNTED) << shift);
+    while (!(old >> shift & 3) && !atomic_compare_exchange_weak(state, &old, old | mine))
+        ;
+    return old >> shift & 3 ? (old >> shift & 3) == FLOW_DERIVED : derived;
+}

@@ -9,8 +9,8 @@
 #include "hotpath/stream.h"
 
 /* How often a segment ran to its end and left in one direction: 1 through its branch's target, 0 by
- * falling through. From an engine that counts paths: how often a path was executed; `segment` is
- * its id, `direction` 0. */
+ * falling through. Segment 0: the address at which the thread was when it ended. From an engine
+ * that counts paths: how often a path was executed; `segment` is its id, `direction` 0. */
 struct hp_count {
     uint32_t segment;
     uint32_t direction;
@@ -50,6 +50,9 @@ struct hp_consumer {
     /* Only from an engine that counts. May be NULL. */
     enum hp_err (*counts)(struct hp_consumer *consumer, uint32_t thread,
                           const struct hp_count *counts, size_t n);
+    /* Likewise: what was not counted, in any thread; after the counts of a thread. May be NULL. */
+    enum hp_err (*derived)(struct hp_consumer *consumer, uint32_t thread,
+                           const struct hp_derived *edges, size_t n);
     /* In HP_RECORD_MEMORY: the addresses accessed by the code that the words name, in order
      * (docs/stream.md). They come in batches of their own, before or after their words. May be
      * NULL. */

@@ -104,6 +104,22 @@ static void read_counters(struct hp_live *live, struct hp_consumer *consumer, ui
     }
 }
 
+/* Delivers the ways out that no thread counts. */
+static void read_derived(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
+{
+    const struct hp_derived *stored =
+        (const struct hp_derived *)(void *)((char *)live->arena + live->shape.derived_data);
+    uint32_t n = atomic_load(&live->arena->n_derived);
+    if (n > live->shape.derived)
+        n = live->shape.derived;
+    for (uint32_t from = 0; from < n && live->failure == HP_OK; from += COUNTERS_A_READ) {
+        struct hp_derived edges[COUNTERS_A_READ]; /* others can write to the arena */
+        uint32_t some = n - from < COUNTERS_A_READ ? n - from : COUNTERS_A_READ;
+        memcpy(edges, stored + from, some * sizeof *edges);
+        live->failure = consumer->derived(consumer, live->readings[index].thread, edges, some);
+    }
+}
+
 _Static_assert(sizeof(struct hp_counter) == 2 * sizeof(uint64_t), "read as two numbers");
 
 void hp_live_take_counters(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
@@ -118,6 +134,8 @@ void hp_live_take_counters(struct hp_live *live, struct hp_consumer *consumer, u
         at = hole < end ? hole : end;
         read_counters(live, consumer, index, data, at);
     }
+    if (consumer->derived && live->mode == HP_RECORD_COUNT)
+        read_derived(live, consumer, index);
     if (fallocate(live->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, base,
                   (off_t)live->shape.counter_bytes) != 0 &&
         live->failure == HP_OK)

@@ -46,6 +46,14 @@ static struct hp_arena_shape shape_for(uint64_t room, enum hp_record_mode mode)
         shape.function_index = shape.path_index + shape.counted * 4ull;
         shape.ring_data = shape.function_index + shape.records * 4ull;
     }
+    if (mode == HP_RECORD_COUNT) {
+        shape.derived = shape.counted / 2;
+        shape.derived_data = shape.ring_data;
+        shape.flow_parents =
+            shape.derived_data + shape.derived * (uint64_t)sizeof(struct hp_derived);
+        shape.flow_states = shape.flow_parents + HP_FLOW_NODES * 4ull;
+        shape.ring_data = shape.flow_states + shape.counted;
+    }
     shape.store_data = shape.ring_data + shape.rings * HP_ARENA_RING_BYTES;
     shape.size = shape.store_data + shape.store;
     shape.counter_data = shape.address_data = shape.file_size = shape.size;

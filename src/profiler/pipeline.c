@@ -92,6 +92,15 @@ static enum hp_err take_counts(struct hp_consumer *consumer, uint32_t id,
     return HP_OK;
 }
 
+static enum hp_err take_derived(struct hp_consumer *consumer, uint32_t id,
+                                const struct hp_derived *edges, size_t n)
+{
+    struct hp_pipeline_thread *thread = find_thread((struct hp_pipeline *)consumer, id);
+    if (!thread || !thread->tally)
+        return hp_fail(HP_ERR_FORMAT, "counts of thread %u, which does not count", id);
+    return hp_tally_derive(thread->tally, edges, n);
+}
+
 /* Passes a thread's counts to the profilers. */
 static enum hp_err end_counting(struct hp_pipeline *p, struct hp_pipeline_thread *thread,
                                 enum hp_end_reason reason)
@@ -172,6 +181,7 @@ enum hp_err hp_pipeline_new(struct hp_code *code, struct hp_segment_source *sour
     p->consumer = (struct hp_consumer){.thread = take_thread,
                                        .words = take_words,
                                        .counts = take_counts,
+                                       .derived = take_derived,
                                        .addresses = take_addresses,
                                        .end = take_end,
                                        .done = is_done};

@@ -101,6 +101,13 @@ static enum hp_err take_counts(struct hp_consumer *consumer, uint32_t thread,
     return s->next ? s->next->counts(s->next, thread, counts, n) : HP_OK;
 }
 
+static enum hp_err take_derived(struct hp_consumer *consumer, uint32_t thread,
+                                const struct hp_derived *edges, size_t n)
+{
+    struct hp_session *s = (struct hp_session *)consumer;
+    return s->next ? s->next->derived(s->next, thread, edges, n) : HP_OK;
+}
+
 static enum hp_err take_addresses(struct hp_consumer *consumer, uint32_t thread,
                                   const uint64_t *addresses, size_t n)
 {
@@ -171,6 +178,7 @@ static enum hp_err open_session(struct hp_session *s)
     s->consumer = (struct hp_consumer){.thread = take_thread,
                                        .words = take_words,
                                        .counts = take_counts,
+                                       .derived = take_derived,
                                        .addresses = take_addresses,
                                        .end = take_end,
                                        .tick = tick,

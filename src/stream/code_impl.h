@@ -21,7 +21,7 @@
 
 #include <stdbool.h>
 
-#define HP_EVENT_WORDS   4 /* at most: an event word and its payload */
+#define HP_EVENT_WORDS   5 /* at most: an event word and its payload */
 #define HP_ROUTE_NODE    0x80000000u
 #define HP_ROUTE_UNKNOWN UINT32_MAX
 

@@ -209,6 +209,7 @@ enum hp_err hp_cursor_handle_event(struct hp_cursor *c)
     case HP_WORD_HANDED: return end_counting(c, c->event[1], c->event[2]);
     case HP_WORD_PAD:
     case HP_WORD_PART:
+    case HP_WORD_MOVED:
     case HP_WORD_KIND_COUNT_: break;
     }
     return HP_OK;

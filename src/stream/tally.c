@@ -3,6 +3,7 @@
 
 #include "base/grow.h"
 #include "base/map64.h"
+#include "stream/balance.h"
 #include "stream/code_impl.h"
 
 #include <stdlib.h>
@@ -31,10 +32,16 @@ struct part {
  * all parts are joined. */
 #define LATE 0x80000000u
 
-/* The value of a counter. */
+/* How often a segment was left in one direction. */
 struct direct {
     uint32_t id, direction;
     uint64_t count;
+    bool is_counter; /* the value of one; else part of an execution that is handled on its own */
+};
+
+/* Nodes between which the thread went without a counter or a pair; 0: none. */
+struct move {
+    uint32_t from, to;
 };
 
 struct hp_tally {
@@ -54,6 +61,10 @@ struct hp_tally {
 
     struct direct *directs;
     size_t n_directs, cap_directs;
+    struct hp_derived *derived; /* what is not counted */
+    size_t n_derived, cap_derived;
+    struct move *moves;
+    size_t n_moves, cap_moves;
 
     struct hp_map64 late_of; /* address -> late */
     uint64_t *late;
@@ -96,6 +107,8 @@ void hp_tally_free(struct hp_tally *tally)
     free(tally->old);
     free(tally->parts);
     free(tally->directs);
+    free(tally->derived);
+    free(tally->moves);
     free(tally->late);
     free(tally->edges);
     free(tally->result);
@@ -236,21 +249,42 @@ static enum hp_err add_prefix(struct hp_tally *t, uint32_t block, uint32_t insns
     return add_part(t, node, 1);
 }
 
-/* The value of a counter; also that of the beginning of a run whose end is handled on its own. */
-static enum hp_err add_count(struct hp_tally *t, uint32_t id, uint32_t direction, uint64_t count)
+static enum hp_err add_count(struct hp_tally *t, const struct direct *direct)
 {
     HP_TRY(hp_grow(&t->directs, &t->cap_directs, t->n_directs + 1, sizeof *t->directs));
-    t->directs[t->n_directs++] = (struct direct){.id = id, .direction = direction, .count = count};
+    t->directs[t->n_directs++] = *direct;
     return HP_OK;
+}
+
+/* The segment's parent ran `count` times and went on with the segment. */
+static enum hp_err add_parent(struct hp_tally *t, uint32_t id, uint64_t count)
+{
+    uint32_t parent = t->code->segs[id].parent;
+    if (!parent)
+        return HP_OK;
+    uint32_t direction = t->code->segs[id].start != t->code->chains[parent].fall;
+    return add_count(t, &(struct direct){.id = parent, .direction = direction, .count = count});
+}
+
+static enum hp_err add_move(struct hp_tally *t, uint32_t from, uint32_t to)
+{
+    HP_TRY(hp_grow(&t->moves, &t->cap_moves, t->n_moves + 1, sizeof *t->moves));
+    t->moves[t->n_moves++] = (struct move){from, to};
+    return HP_OK;
+}
+
+/* The node at which the run begins. */
+static uint32_t node_of(const struct hp_tally *t, uint32_t id)
+{
+    while (t->code->segs[id].parent)
+        id = t->code->segs[id].parent;
+    return hp_flow_node(t->code->segs[id].start);
 }
 
 /* A segment ran `count` times that ends with an open piece, which continues with what runs next. */
 static enum hp_err add_open(struct hp_tally *t, uint32_t id, uint64_t count)
 {
-    uint32_t parent = t->code->segs[id].parent;
-    if (parent)
-        HP_TRY(
-            add_count(t, parent, t->code->segs[id].start != t->code->chains[parent].fall, count));
+    HP_TRY(add_parent(t, id, count));
     return add_part(t, t->code->route[id] & ~HP_ROUTE_NODE, count);
 }
 
@@ -262,7 +296,8 @@ static enum hp_err take_part(struct hp_tally *t, uint32_t id, uint32_t insns)
     HP_TRY(need(t, id, &there));
     if (!there)
         return HP_OK;
-    uint32_t route = t->code->route[id], parent = t->code->segs[id].parent;
+    HP_TRY(add_move(t, node_of(t, id), 0));
+    uint32_t route = t->code->route[id];
     uint32_t last = hp_code_last_insns(t->code, id);
     add_traced(t, id, 1, insns < last ? last - insns : 0);
     if (!(route & HP_ROUTE_NODE)) {
@@ -272,8 +307,7 @@ static enum hp_err take_part(struct hp_tally *t, uint32_t id, uint32_t insns)
     uint32_t node = route & ~HP_ROUTE_NODE;
     if (t->code->nodes[node].insns == 0 || insns >= t->code->nodes[node].insns)
         return add_open(t, id, 1);
-    if (parent)
-        HP_TRY(add_count(t, parent, t->code->segs[id].start != t->code->chains[parent].fall, 1));
+    HP_TRY(add_parent(t, id, 1));
     HP_TRY(hp_code_close_node(t->code, node, &block));
     return add_prefix(t, block, insns);
 }
@@ -368,6 +402,12 @@ static __attribute__((noinline)) enum hp_err new_pair(struct hp_tally *t, uint32
 
 static enum hp_err end_half(struct hp_tally *t);
 
+static uint32_t moved_node(const uint32_t address[2])
+{
+    uint64_t value = address[0] | (uint64_t)address[1] << 32;
+    return value ? hp_flow_node(value) : 0;
+}
+
 static enum hp_err handle_event(struct hp_tally *t)
 {
     uint32_t arg = hp_word_arg(t->event[0]);
@@ -380,6 +420,7 @@ static enum hp_err handle_event(struct hp_tally *t)
     case HP_WORD_EXEC_FAILED: emit(t, HP_EVENT_EXEC_FAILED, 0, true); break;
     case HP_WORD_MODULE: emit(t, HP_EVENT_MODULE, t->event[1], arg == 1); break;
     case HP_WORD_PART: return take_part(t, t->event[1], arg);
+    case HP_WORD_MOVED: return add_move(t, moved_node(t->event + 1), moved_node(t->event + 3));
     case HP_WORD_END:
     case HP_WORD_HANDLER:
     case HP_WORD_SIGRETURN:
@@ -462,6 +503,7 @@ static enum hp_err end_half(struct hp_tally *t)
     HP_TRY(need(t, left, &there));
     if (!there)
         return HP_OK;
+    HP_TRY(add_move(t, node_of(t, left), 0));
     add_traced(t, left, 1, 0);
     HP_TRY(add_inner(t, left, 1, &last));
     return last == HP_NO_ID ? HP_OK : add_edge(t, last, HP_NO_ID, 1);
@@ -471,26 +513,47 @@ static enum hp_err end_half(struct hp_tally *t)
 enum hp_err hp_tally_count(struct hp_tally *t, uint32_t id, uint32_t direction, uint64_t count)
 {
     bool there;
+    if (id == 0)
+        return add_move(t, hp_flow_node(count), 0);
     HP_TRY(need(t, id, &there));
     if (!there || !count)
         return HP_OK;
-    add_traced(t, id, count, 0);
-    return add_count(t, id, direction, count);
+    return add_count(
+        t, &(struct direct){.id = id, .direction = direction, .count = count, .is_counter = true});
+}
+
+enum hp_err hp_tally_derive(struct hp_tally *t, const struct hp_derived *edges, size_t n)
+{
+    HP_TRY(hp_grow(&t->derived, &t->cap_derived, t->n_derived + n, sizeof *t->derived));
+    for (size_t i = 0; i < n; i++)
+        if (edges[i].segment && edges[i].direction < 2 && edges[i].from &&
+            edges[i].from < HP_FLOW_NODES && edges[i].to && edges[i].to < HP_FLOW_NODES &&
+            edges[i].from != edges[i].to)
+            t->derived[t->n_derived++] = edges[i];
+    return HP_OK;
+}
+
+/* Where the block leads in this direction, or in the only one; HP_NOWHERE: not known. */
+static uint64_t target_of(const struct hp_tally *t, uint32_t block, uint32_t direction)
+{
+    const struct hp_hot *hot = &t->code->hot[block];
+    uint64_t to = direction ? hot->target : hot->fall;
+    if (to == HP_NOWHERE)
+        to = direction ? hot->fall : hot->target;
+    return to;
 }
 
 static enum hp_err add_direct(struct hp_tally *t, const struct direct *direct)
 {
     uint32_t last, end;
+    if (direct->is_counter)
+        add_traced(t, direct->id, direct->count, 0);
     if (t->code->route[direct->id] & HP_ROUTE_NODE)
         return add_open(t, direct->id, direct->count);
     HP_TRY(add_inner(t, direct->id, direct->count, &last));
     if (last == HP_NO_ID)
         return HP_OK;
-    const struct hp_hot *hot = &t->code->hot[last];
-    uint64_t to = direct->direction ? hot->target : hot->fall;
-    if (to == HP_NOWHERE)
-        to = direct->direction ? hot->fall : hot->target;
-    HP_TRY(end_at(t, last, to, &end));
+    HP_TRY(end_at(t, last, target_of(t, last, direct->direction), &end));
     return add_edge(t, last, end, direct->count);
 }
 
@@ -511,11 +574,16 @@ static enum hp_err add_pair(struct hp_tally *t, uint32_t left, uint32_t entered,
     return add_edge(t, last, to, count);
 }
 
-static enum hp_err add_pairs(struct hp_tally *t)
+static enum hp_err put_all_away(struct hp_tally *t)
 {
     for (size_t i = 0; i < (size_t)1 << PAIR_BITS; i++)
         if (t->pairs[i].left)
             HP_TRY(put_away(t, &t->pairs[i]));
+    return HP_OK;
+}
+
+static enum hp_err add_pairs(struct hp_tally *t)
+{
     for (size_t i = 0; t->old_of.slots && i <= t->old_of.mask; i++) {
         const struct hp_map64_slot *slot = &t->old_of.slots[i];
         if (slot->value != HP_MAP64_NONE)
@@ -534,9 +602,97 @@ static enum hp_err join_parts(struct hp_tally *t)
     return HP_OK;
 }
 
+/* --- What is not counted ---------------------------------------------------------------------- */
+
+/* The node to which a segment was left; 0: not known. */
+static uint32_t node_behind(const struct hp_tally *t, const struct direct *direct)
+{
+    uint32_t route = t->code->route[direct->id];
+    if (route & HP_ROUTE_NODE)
+        return hp_flow_node(t->code->nodes[route & ~HP_ROUTE_NODE].end);
+    const struct hp_chain *chain = &t->code->chains[direct->id];
+    size_t n = hp_weight_blocks(chain->weight);
+    uint64_t to =
+        n ? target_of(t, hp_chain_blocks(t->code, chain)[n - 1], direct->direction) : HP_NOWHERE;
+    return to == HP_NOWHERE ? 0 : hp_flow_node(to);
+}
+
+/* Everything that the thread did is in the flow, but for what is not counted. */
+static void fill(const struct hp_tally *t, struct hp_balance *balance)
+{
+    for (size_t i = 0; i < t->n_moves; i++)
+        hp_balance_add(balance, t->moves[i].from, t->moves[i].to, 1);
+    for (size_t i = 0; i < t->n_directs; i++)
+        if (t->directs[i].is_counter)
+            hp_balance_add(balance, node_of(t, t->directs[i].id), node_behind(t, &t->directs[i]),
+                           t->directs[i].count);
+    for (size_t i = 0; t->old_of.slots && i <= t->old_of.mask; i++) {
+        const struct hp_map64_slot *slot = &t->old_of.slots[i];
+        if (slot->value != HP_MAP64_NONE)
+            hp_balance_add(balance, node_of(t, (uint32_t)(slot->key >> 32)),
+                           node_of(t, (uint32_t)slot->key), t->old[slot->value]);
+    }
+}
+
+/* What is not counted may have been, before that was decided: such counters say nothing. */
+static enum hp_err drop_derived(struct hp_tally *t)
+{
+    uint32_t limit = t->code->segment_limit;
+    uint8_t *derived = calloc(limit + 1, 1);
+    if (!derived)
+        return hp_fail_nomem();
+    for (size_t i = 0; i < t->n_derived; i++)
+        if (t->derived[i].segment < limit)
+            derived[t->derived[i].segment] |= (uint8_t)(1 << t->derived[i].direction);
+    size_t n = 0;
+    for (size_t i = 0; i < t->n_directs; i++) {
+        const struct direct *direct = &t->directs[i];
+        if (!direct->is_counter || !(derived[direct->id] >> direct->direction & 1))
+            t->directs[n++] = *direct;
+    }
+    t->n_directs = n;
+    free(derived);
+    return HP_OK;
+}
+
+static enum hp_err add_solved(struct hp_tally *t, const uint64_t *counts)
+{
+    for (size_t i = 0; i < t->n_derived; i++)
+        if (counts[i])
+            HP_TRY(hp_tally_count(t, t->derived[i].segment, t->derived[i].direction, counts[i]));
+    return HP_OK;
+}
+
+/* Adds the counts that follow from the others. */
+static enum hp_err derive(struct hp_tally *t)
+{
+    struct hp_balance *balance = NULL;
+    size_t invalid = 0;
+    uint64_t *counts = NULL;
+    if (t->n_derived == 0)
+        return HP_OK;
+    HP_TRY(drop_derived(t));
+    enum hp_err err = hp_balance_new(&balance);
+    if (err == HP_OK && !(counts = malloc(t->n_derived * sizeof *counts)))
+        err = hp_fail_nomem();
+    if (err == HP_OK) {
+        fill(t, balance);
+        err = hp_balance_solve(balance, t->derived, t->n_derived, counts, &invalid);
+    }
+    hp_balance_free(balance);
+    if (err == HP_OK)
+        err = add_solved(t, counts);
+    free(counts);
+    if (err == HP_OK && invalid)
+        lose(t, HP_LOST_UNFINISHED);
+    return err;
+}
+
 enum hp_err hp_tally_edges(struct hp_tally *t, const struct hp_edge_count **edges, size_t *n)
 {
     HP_TRY(end_half(t));
+    HP_TRY(put_all_away(t));
+    HP_TRY(derive(t));
     for (size_t i = 0; i < t->n_directs; i++)
         HP_TRY(add_direct(t, &t->directs[i]));
     HP_TRY(add_pairs(t));

@@ -5,8 +5,9 @@
  *
  * Its words are pairs: the id of a segment that was left by an indirect transfer, then the id of
  * the segment that was entered; and events between pairs. Counters say how often every other
- * segment ran and how it was left. A block that was interrupted (HP_WORD_PART) and continues later
- * as a segment of its own is joined again: it counts once, as in a cursor.
+ * segment ran and how it was left, as far as that does not follow from the rest. A block that was
+ * interrupted (HP_WORD_PART) and continues later as a segment of its own is joined again: it counts
+ * once, as in a cursor.
  */
 #ifndef HP_STREAM_TALLY_H
 #define HP_STREAM_TALLY_H
@@ -28,6 +29,10 @@ enum hp_err hp_tally_words(struct hp_tally *tally, const uint32_t *words, size_t
  * or by falling through (0). Errors as above. */
 enum hp_err hp_tally_count(struct hp_tally *tally, uint32_t segment, uint32_t direction,
                            uint64_t count);
+
+/* These ways out of segments were not counted, whatever the counts say: they follow from the rest
+ * (stream/balance.h). */
+enum hp_err hp_tally_derive(struct hp_tally *tally, const struct hp_derived *edges, size_t n);
 
 /* All edges; call it once, after all words and counts. Valid for the lifetime of the tally. */
 enum hp_err hp_tally_edges(struct hp_tally *tally, const struct hp_edge_count **edges, size_t *n);

@@ -18,6 +18,7 @@ int hp_word_payload(uint32_t word)
     case HP_WORD_LOST:
     case HP_WORD_HANDLER:
     case HP_WORD_HANDED: return 2;
+    case HP_WORD_MOVED: return 4;
     case HP_WORD_FRAME: return 3;
     case HP_WORD_KIND_COUNT_: break;
     }

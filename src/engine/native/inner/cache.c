@@ -522,6 +522,14 @@ static uint8_t emit_link(struct hp_emit *e, const struct hp_exit *exit, uint32_t
     return head;
 }
 
+/* Whether the exit need not be counted. */
+static bool is_derived(const struct hp_exit *exit)
+{
+    const struct hp_seg *seg = &hp_segs[exit->segment];
+    return hp_engine.mode == HP_RECORD_COUNT && !exit->recorded && !seg->section &&
+           hp_arena_derive(hp_engine.arena, exit->id, exit->taken, seg->start, exit->target);
+}
+
 void hp_cache_link(uint32_t number, uint32_t segment)
 {
     struct hp_exit *exit = &hp_exits[number];
@@ -532,6 +540,7 @@ void hp_cache_link(uint32_t number, uint32_t segment)
         !leads_to(exit, segment) ||
         (hp_engine.mode == HP_RECORD_COUNT && exit->id >= hp_engine.arena->shape.counted))
         return;
+    exit->recorded |= is_derived(exit);
     uint8_t *place = seg->code;
     bool counts = is_counted(exit, segment);
     exit->head = 0;

@@ -55,6 +55,7 @@ struct hp_cached_piece {
     uint32_t prefix;     /* of a node: the path up to it and including it */
     uint16_t end_dead;   /* at its end: registers that may be used, */
     bool end_flags_dead; /* and whether flags may */
+    bool end_derived;    /* its last way out need not be counted */
     uint8_t last_length; /* of the instruction that ends it; 0: none does */
 };
 

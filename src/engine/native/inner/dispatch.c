@@ -96,6 +96,7 @@ static _Noreturn void enter(struct hp_self *self, uint32_t segment, uint64_t pc,
         hp_unlock();
         hp_release(self, pc, "traces did not pay, and --traces says that it shall go then");
     }
+    hp_words_go_on(self, pc);
     atomic_store(&self->where, HP_IN_CACHE);
     if (segment && self->counting)
         hp_paths_enter(self, segment);
@@ -131,8 +132,9 @@ void hp_on_exit(struct hp_self *self)
     uint64_t pc = self->regs.rip = exit.target;
     atomic_store(&self->where, HP_IN_ENGINE);
     hp_lock();
+    hp_words_arrived(self, pc);
     if (!exit.recorded)
-        hp_words_ran(self, exit.id, exit.taken);
+        hp_words_ran(self, exit.id, exit.taken, pc);
     uint64_t to = self->regs.rip = self->rseq ? hp_rseq_arrive(self, pc) : pc;
     if (hp_traces_records(self))
         hp_traces_add(self, number, to == pc ? to : 0);
@@ -166,12 +168,18 @@ static _Noreturn void miss_in_paths(struct hp_self *self)
     atomic_store(&self->where, HP_IN_ENGINE);
     hp_lock();
     bool was_counting = self->counting;
-    hp_words_ran(self, left.exit.id, true);
+    hp_words_ran(self, left.exit.id, true, pc);
     uint32_t segment = hp_paths_next(self, &left, pc, &why);
     if (segment && was_counting && self->counting)
         hp_paths_land(self, segment);
     hp_engine.lookups++;
     enter(self, segment, pc, why);
+}
+
+/* The id of the segment's first block; 0: there is no segment. */
+static uint32_t entered_id(uint32_t segment)
+{
+    return segment ? hp_pieces[hp_segs[segment].first_piece].id : 0;
 }
 
 void hp_on_miss(struct hp_self *self)
@@ -186,10 +194,9 @@ void hp_on_miss(struct hp_self *self)
     if (hp_traces_records(self))
         hp_traces_add(self, self->exit, pc);
     uint32_t segment = hp_cache_get(self, pc, true, &why);
-    if (segment) {
+    if (segment)
         hp_land(segment, NULL);
-        hp_words_ran_to(self, left, hp_pieces[hp_segs[segment].first_piece].id);
-    }
+    hp_words_ran_to(self, left, entered_id(segment), pc);
     hp_engine.lookups++;
     enter(self, segment, pc, why);
 }
@@ -200,11 +207,10 @@ void hp_go_on_from(struct hp_self *self, uint32_t id, uint64_t pc)
     self->regs.rip = pc;
     hp_lock();
     if (hp_engine.mode != HP_RECORD_COUNT)
-        hp_words_ran(self, id, true);
+        hp_words_ran(self, id, true, pc);
     uint32_t segment =
         counts_paths() ? hp_paths_go_on(self, pc, &why) : hp_cache_get(self, pc, false, &why);
-    if (segment)
-        hp_words_ran_to(self, id, hp_pieces[hp_segs[segment].first_piece].id);
+    hp_words_ran_to(self, id, entered_id(segment), pc);
     hp_engine.lookups++;
     enter(self, segment, pc, why);
 }
@@ -357,6 +363,8 @@ static _Noreturn void probe(struct hp_self *self, uint64_t pc, uint32_t id)
     self->regs.flags |= FLAG_TF;
     self->probing = true;
     self->probe_id = id;
+    hp_words_go_on(self, pc);
+    hp_words_arrived(self, pc); /* until it has run */
     atomic_store(&self->where, HP_IN_CACHE);
     hp_enter_native(self);
 }
@@ -391,8 +399,11 @@ void hp_step(struct hp_self *self)
     if (atomic_load(&hp_released))
         hp_leave(self);
     uint32_t id = describe_insn(self, pc, &insn);
-    if (insn.kind == HP_X86_SYSCALL)
+    if (insn.kind == HP_X86_SYSCALL) {
+        hp_words_go_on(self, pc);
+        hp_words_arrived(self, pc);
         hp_syscall_at(self, pc, id);
+    }
     probe(self, pc, id);
 }
 
@@ -422,7 +433,7 @@ void hp_probe_done(struct hp_self *self, bool failed)
     else if (hp_engine.mode == HP_RECORD_COUNT)
         hp_words_ran_part(self, self->probe_id, 1);
     else
-        hp_words_ran(self, self->probe_id, true);
+        hp_words_ran(self, self->probe_id, true, self->regs.rip);
     for (uint32_t i = 0;
          self->probe_id && hp_engine.mode == HP_RECORD_MEMORY && i < self->n_probe_addresses; i++)
         hp_addresses_put(self, self->probe_addresses[i]);

@@ -155,10 +155,11 @@ static void take_back(struct hp_self *self, const struct hp_last *l)
         self->address -= hp_x86_memory(l->bytes, &l->insn, l->pc, mems);
         self->address_seen = NULL;
     }
+    hp_words_arrived(self, l->pc);
     if (l->insns > 1)
         hp_words_ran_part(self, l->id, l->insns - 1);
     else if (l->before)
-        hp_words_ran(self, l->before, l->before_taken);
+        hp_words_ran(self, l->before, l->before_taken, l->pc);
 }
 
 void hp_last_read(const struct hp_self *self, struct hp_last *l)
@@ -192,7 +193,7 @@ void hp_on_far(struct hp_self *self)
             if (hp_engine.mode == HP_RECORD_COUNT)
                 hp_words_ran_part(self, last.id, last.insns);
             else
-                hp_words_ran(self, last.id, true);
+                hp_words_ran(self, last.id, true, self->regs.rip);
             hp_go_on(self, self->regs.rip);
         }
         hp_go_on_from(self, last.id, self->regs.rip);
@@ -279,7 +280,7 @@ void hp_on_int80(struct hp_self *self)
         hp_release(self, last.pc, "the program makes a system call of 32-bit programs");
     }
     if (number == NR_EXIT || number == NR_EXIT_GROUP) {
-        hp_words_ran(self, last.id, false);
+        hp_words_ran(self, last.id, false, last.behind);
         hp_words_not_ended(self, last.id, last.insns);
         self->regs.r[RDI] = self->regs.r[RBX];
         hp_sys_exit(self, number == NR_EXIT_GROUP);
@@ -291,6 +292,6 @@ void hp_on_int80(struct hp_self *self)
             hp_probe(self, last.pc, false);
         hp_go_on(self, last.pc);
     }
-    hp_words_ran(self, last.id, false);
+    hp_words_ran(self, last.id, false, last.behind);
     hp_go_on(self, last.behind);
 }

@@ -395,15 +395,20 @@ _Noreturn void hp_crashed(struct hp_self *self, uint64_t at);
 /* Makes room for at least one word, followed by a guard page. */
 void hp_words_refill(struct hp_self *self);
 void hp_words_event(struct hp_self *self, uint32_t word, const uint32_t *payload, int n);
-/* Segment `id` ran to its end, which is not an indirect transfer; `taken` as in hp_counter. */
-void hp_words_ran(struct hp_self *self, uint32_t id, bool taken);
-/* The same for an end that is an indirect transfer to segment `entered`. */
-void hp_words_ran_to(struct hp_self *self, uint32_t id, uint32_t entered);
+/* Segment `id` ran to its end, which is not an indirect transfer, and the thread arrived at `to`;
+ * `taken` as in hp_counter. */
+void hp_words_ran(struct hp_self *self, uint32_t id, bool taken, uint64_t to);
+/* The same for an end that is an indirect transfer, to segment `entered`; 0: there is none. */
+void hp_words_ran_to(struct hp_self *self, uint32_t id, uint32_t entered, uint64_t to);
 /* It ran, but only `insns` instructions of its last block. */
 void hp_words_ran_part(struct hp_self *self, uint32_t id, uint32_t insns);
 /* The system call that ended the segment, already recorded, will be made again, or does not return:
  * `insns` of its last block count, and the code after it was not entered. */
 void hp_words_not_ended(struct hp_self *self, uint32_t id, uint32_t insns);
+/* What was run and is recorded has brought the thread to this address; it goes on there. In count
+ * mode the two may differ (HP_WORD_MOVED). */
+void hp_words_arrived(struct hp_self *self, uint64_t at);
+void hp_words_go_on(struct hp_self *self, uint64_t at);
 /* The thread has ended. */
 void hp_words_finish(struct hp_self *self, enum hp_end_reason reason);
 /* Memory mode: maps the ring of addresses; the ring of words exists. */

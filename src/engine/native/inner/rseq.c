@@ -216,5 +216,6 @@ void hp_on_rseq_abort(struct hp_self *self)
         hp_guards_lift(self->write_address, self->write_address + 1);
     }
     lose(self);
+    hp_words_arrived(self, 0);
     hp_go_on(self, sections[self->unit].cs.abort);
 }

@@ -29,13 +29,14 @@ static void record_part(struct hp_self *self, const struct hp_seg *seg, const st
         hp_paths_hand_over(self);
         return;
     }
+    hp_words_arrived(self, spot->pc);
     if (spot->insns >= piece->insns)
-        hp_words_ran(self, piece->id, false);
+        hp_words_ran(self, piece->id, false, spot->pc);
     else if (spot->insns > 0 || hp_engine.mode != HP_RECORD_COUNT ||
              (spot->piece > 0 && !piece->first && piece[-1].taken == HP_WENT_BY))
         hp_words_ran_part(self, piece->id, spot->insns); /* also says where the transfer went */
     else if (spot->piece > 0 && !piece->first)
-        hp_words_ran(self, piece[-1].id, piece[-1].taken != HP_WENT_ON);
+        hp_words_ran(self, piece[-1].id, piece[-1].taken != HP_WENT_ON, spot->pc);
 }
 
 /* Leaves the cache if the interrupted instruction is known and has had no effect (or it failed,

@@ -513,7 +513,7 @@ static _Noreturn void make_recorded(struct hp_self *self, uint64_t behind, uint3
     self->regs.rip = behind;
     atomic_store(&self->where, HP_IN_ENGINE);
     if (id)
-        hp_words_ran(self, id, false);
+        hp_words_ran(self, id, false, behind);
     self->regs.r[RCX] = behind; /* as the instruction does */
     self->regs.r[R11] = self->regs.flags;
     if (id && never_returns(self))

@@ -105,11 +105,25 @@ void hp_exit_jump(struct work *w, uint64_t target, bool taken)
     emit_exit(w, target, taken);
 }
 
+/* Whether the last way out of the segment need not be counted. */
+static bool is_derived(struct work *w, uint64_t target, bool taken)
+{
+    if (hp_engine.mode != HP_RECORD_COUNT)
+        return false;
+    if (w->again)
+        return hp_pieces[hp_segs[w->segment].first_piece + w->pieces].end_derived;
+    w->piece->end_derived =
+        hp_arena_derive(hp_engine.arena, w->id, taken, hp_segs[w->segment].start, target);
+    return w->piece->end_derived;
+}
+
 void hp_exit_last(struct work *w, uint64_t target, bool taken)
 {
     if (!w->noted && records_inline(w)) {
-        hp_exit_learn(w, target, target);
-        hp_emit_ran(&w->e, w->id, taken, w->end.dead, w->end.flags_dead);
+        if (!is_derived(w, target, taken)) {
+            hp_exit_learn(w, target, target);
+            hp_emit_ran(&w->e, w->id, taken, w->end.dead, w->end.flags_dead);
+        }
         w->noted = true;
     }
     hp_exit_jump(w, target, taken);

@@ -49,7 +49,31 @@ static void lose(struct hp_self *self)
     hp_words_event(self, hp_word_event(HP_WORD_LOST, HP_LOST_CODE_FULL), unknown, 2);
 }
 
-void hp_words_ran(struct hp_self *self, uint32_t id, bool taken)
+static struct hp_counter *counters_of(struct hp_self *self)
+{
+    return (struct hp_counter *)(void *)((char *)self + HP_AT_COUNTERS);
+}
+
+void hp_words_arrived(struct hp_self *self, uint64_t at)
+{
+    if (hp_engine.mode == HP_RECORD_COUNT)
+        counters_of(self)[0].left[0] = at;
+}
+
+void hp_words_go_on(struct hp_self *self, uint64_t at)
+{
+    if (hp_engine.mode != HP_RECORD_COUNT)
+        return;
+    uint64_t *arrived = &counters_of(self)[0].left[0];
+    if (*arrived != at) {
+        uint32_t payload[4] = {(uint32_t)*arrived, (uint32_t)(*arrived >> 32), (uint32_t)at,
+                               (uint32_t)(at >> 32)};
+        hp_words_event(self, hp_word_event(HP_WORD_MOVED, 0), payload, 4);
+    }
+    *arrived = 0;
+}
+
+void hp_words_ran(struct hp_self *self, uint32_t id, bool taken, uint64_t to)
 {
     if (hp_engine.mode == HP_RECORD_NONE)
         return;
@@ -59,22 +83,23 @@ void hp_words_ran(struct hp_self *self, uint32_t id, bool taken)
         put(self, id);
         return;
     }
-    if (id >= hp_engine.arena->shape.counted) {
+    hp_words_arrived(self, to);
+    if (id >= hp_engine.arena->shape.counted)
         lose(self);
-        return;
-    }
-    struct hp_counter *counters = (struct hp_counter *)(void *)((char *)self + HP_AT_COUNTERS);
-    counters[id].left[taken]++;
+    else
+        counters_of(self)[id].left[taken]++;
 }
 
-void hp_words_ran_to(struct hp_self *self, uint32_t id, uint32_t entered)
+void hp_words_ran_to(struct hp_self *self, uint32_t id, uint32_t entered, uint64_t to)
 {
     if (hp_engine.mode != HP_RECORD_COUNT)
         return; /* the translated code has written its word */
     while (self->writer.end - self->writer.next < 2)
         put(self, hp_word_event(HP_WORD_PAD, 0));
     put(self, id);
-    put(self, entered);
+    if (entered)
+        put(self, entered);
+    hp_words_arrived(self, entered ? to : 0);
 }
 
 void hp_words_ran_part(struct hp_self *self, uint32_t id, uint32_t insns)
@@ -83,6 +108,7 @@ void hp_words_ran_part(struct hp_self *self, uint32_t id, uint32_t insns)
         return;
     if (hp_engine.mode == HP_RECORD_COUNT) {
         hp_words_event(self, hp_word_event(HP_WORD_PART, insns), &id, 1);
+        hp_words_arrived(self, 0);
         return;
     }
     if (self->counting) {
@@ -98,8 +124,7 @@ void hp_words_not_ended(struct hp_self *self, uint32_t id, uint32_t insns)
 {
     if (hp_engine.mode != HP_RECORD_COUNT || id >= hp_engine.arena->shape.counted)
         return; /* the reader of a stream recognizes it */
-    struct hp_counter *counters = (struct hp_counter *)(void *)((char *)self + HP_AT_COUNTERS);
-    counters[id].left[0]--;
+    counters_of(self)[id].left[0]--;
     hp_words_ran_part(self, id, insns);
 }
 

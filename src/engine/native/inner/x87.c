@@ -107,7 +107,7 @@ void hp_on_x87(struct hp_self *self)
     unsigned size;
     hp_last_read(self, &last);
     atomic_store(&self->where, HP_IN_ENGINE);
-    hp_words_ran(self, last.id, false);
+    hp_words_ran(self, last.id, false, last.behind);
     if (last.insn.has_memory &&
         hp_operands(self, last.bytes, &last.insn, last.pc, addresses) == 1) {
         uint64_t at = find_pointer(self, &last, addresses[0], &size);
