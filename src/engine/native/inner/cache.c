@@ -635,10 +635,8 @@ void hp_cache_replace(uint32_t from, uint32_t to)
 void hp_cache_recount(uint32_t segment)
 {
     struct hp_seg *seg = &hp_segs[segment];
-    if (seg->landing && !hp_landing_recount(segment)) {
-        hp_landings_remove(segment);
-        hp_land(segment, NULL);
-    }
+    if (seg->landing)
+        hp_landing_recount(segment);
     uint32_t first = seg->incoming;
     seg->incoming = 0;
     for (uint32_t i = first, next; i; i = next) {

@@ -63,21 +63,21 @@ struct hp_seg {
     uint64_t start;
     uint8_t *code;
     uint8_t *landing; /* NULL: none */
+    uint8_t *count;   /* what counts arrivals there; NULL: none */
     uint32_t code_size;
     uint32_t first_piece, n_pieces;
     uint32_t incoming;     /* list of the exits that lead here */
     uint32_t next_landing; /* next segment in the landing chain of the same table entry */
     uint32_t next_hash;
-    uint16_t dead;       /* registers overwritten before they are read */
-    bool flags_dead;     /* the same for flags */
-    bool gone;           /* its source changed or was unmapped */
-    bool is_head;        /* its executions are counted: traces.h */
-    bool on_trial;       /* to find out how often it is reached */
-    bool is_cool;        /* not often enough to be counted, for now */
-    bool is_recorded;    /* a path from it was recorded */
-    bool lands_counting; /* its landing can count */
-    uint8_t kind;        /* enum hp_seg_kind */
-    uint16_t section;    /* the rseq section it translates; 0: none */
+    uint16_t dead;    /* registers overwritten before they are read */
+    bool flags_dead;  /* the same for flags */
+    bool gone;        /* its source changed or was unmapped */
+    bool is_head;     /* its executions are counted: traces.h */
+    bool on_trial;    /* to find out how often it is reached */
+    bool is_cool;     /* not often enough to be counted, for now */
+    bool is_recorded; /* a path from it was recorded */
+    uint8_t kind;     /* enum hp_seg_kind */
+    uint16_t section; /* the rseq section it translates; 0: none */
     struct hp_path_node node;
     uint32_t place;    /* the return place (paths.h) that leads here; 0: none */
     uint32_t function; /* of a node: from which alone jumps may land here; 0: from any */

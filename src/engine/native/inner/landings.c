@@ -12,10 +12,11 @@
 #define PEXT_BITS 18
 #define N_CHAINS  65536u
 
-#define ENTRY_AT   14     /* in a landing: where it is entered, */
-#define CHECK_AT   28     /* and where it checks the target */
-#define NOTHING    0x9066 /* a no-op of two bytes */
-#define SHORT_JUMP 0xeb
+#define ENTRY_AT   14 /* in a landing: where it is entered, */
+#define SWITCH_AT  32 /* and where it jumps to what counts, or does nothing */
+#define COUNT_SIZE 32
+
+static const uint8_t nothing[] = {0x0f, 0x1f, 0x44, 0x00, 0x00}; /* a no-op as long as a jump */
 
 uint32_t hp_landings_at;
 bool hp_landings_have_pext;
@@ -64,55 +65,30 @@ static void emit_same_function(struct hp_emit *e, const uint8_t *place, uint32_t
     hp_emit_jump(e, (uint64_t)(uintptr_t)hp_cache_gate_near(place, HP_GATE_MISS));
 }
 
-/* Before a landing that can count: counts, and goes to the gate if the head is hot. */
-static void emit_count(uint8_t *place, uint32_t segment, uint64_t back)
-{
-    bool flags_dead = hp_segs[segment].flags_dead;
-    uint8_t *start = place - HP_LANDING_BEFORE;
-    struct hp_emit e = {hp_cache_writable(start), (uint64_t)(uintptr_t)start};
-    hp_traces_emit_head(&e, segment, flags_dead);
-    hp_emit_byte(&e, flags_dead ? 0x74 : 0xe3); /* jz hot; jrcxz hot */
-    hp_emit_byte(&e, 2);
-    hp_emit_byte(&e, SHORT_JUMP);
-    hp_emit_byte(&e, hp_emit_rel(e.at + 1, back) & 0xff);
-    hp_emit_jump(&e, (uint64_t)(uintptr_t)hp_cache_gate_near(place, HP_GATE_MISS)); /* hot */
-}
-
-/* Where a landing that can count does so, or nothing: two bytes in one aligned word. */
-static uint16_t *switch_of(uint8_t *landing)
-{
-    return (uint16_t *)(void *)(landing + CHECK_AT + (hp_engine.has_loop ? 2 : 4));
-}
-
-static uint16_t to_count(uint8_t *landing)
-{
-    const uint8_t *behind = (uint8_t *)(switch_of(landing) + 1);
-    return (uint16_t)(SHORT_JUMP | (landing - HP_LANDING_BEFORE - behind) << 8);
-}
-
 /*
  * A landing. rcx is saved; HP_AT_TARGET is the target, whose low bits match.
  *
- *   hot:
- *      count; jrcxz gate; jmp on
- *   gate:
- *      jmp miss
  *   landing:
  *      next: 8 bytes
  *   other:
  *      jmp [next]
  *   entry:
  *      mov ecx, gs:[target + 2]; lea ecx, [rcx - (start >> 16) + HP_CHECKED]; check, else other
- *      jmp hot, or nothing
+ *   switch:
+ *      jmp count, or nothing
  *   on:
  *      mov rcx, gs:[rcx]; jmp segment
  *
- * What is before `landing`, and the jump there, is needed if the segment can be the head of a
- * trace.
+ * The switch is there if traces are made. What counts an arrival at a head is elsewhere:
+ *
+ *   count:
+ *      count; jrcxz hot; jmp on
+ *   hot:
+ *      jmp miss
  */
 uint8_t *hp_landing_write(uint8_t *place, uint32_t segment, const uint8_t *code)
 {
-    struct hp_seg *seg = &hp_segs[segment];
+    const struct hp_seg *seg = &hp_segs[segment];
     struct hp_emit e = {hp_cache_writable(place), (uint64_t)(uintptr_t)place};
     hp_emit_u64(&e, 0);
     hp_emit_byte(&e, 0xff); /* jmp [rip - ...] */
@@ -120,11 +96,9 @@ uint8_t *hp_landing_write(uint8_t *place, uint32_t segment, const uint8_t *code)
     hp_emit_u32(&e, hp_emit_rel(e.at + 4, (uint64_t)(uintptr_t)place));
     emit_distance(&e, HP_AT_TARGET + 2, (uint32_t)((seg->start >> 16) - HP_CHECKED));
     hp_emit_check(&e, (uint64_t)(uintptr_t)place + 8);
-    seg->lands_counting = hp_traces_can_count(segment);
-    if (seg->lands_counting) {
-        uint16_t jump = to_count(place);
-        hp_emit_bytes(&e, (const uint8_t *)&jump, sizeof jump);
-        emit_count(place, segment, e.at);
+    if (hp_traces_are_made()) {
+        hp_emit_nops(&e, (unsigned)((uint64_t)(uintptr_t)place + SWITCH_AT - e.at));
+        hp_emit_bytes(&e, nothing, sizeof nothing);
     }
     if (seg->function)
         emit_same_function(&e, place, seg->function);
@@ -136,25 +110,55 @@ uint8_t *hp_landing_write(uint8_t *place, uint32_t segment, const uint8_t *code)
     return (uint8_t *)(uintptr_t)e.at;
 }
 
-bool hp_landing_recount(uint32_t segment)
+/* Code that counts an arrival, and goes to the gate if the head is hot; NULL: no room. */
+static uint8_t *make_count(uint32_t segment)
 {
     const struct hp_seg *seg = &hp_segs[segment];
+    uint8_t *place = hp_cache_small((uint64_t)(uintptr_t)seg->landing, COUNT_SIZE);
+    if (!place)
+        return NULL;
+    struct hp_emit e = {hp_cache_writable(place), (uint64_t)(uintptr_t)place};
+    hp_traces_emit_head(&e, segment, seg->flags_dead);
+    hp_emit_byte(&e, seg->flags_dead ? 0x74 : 0xe3); /* jz hot; jrcxz hot */
+    hp_emit_byte(&e, 5);
+    hp_emit_jump(&e, (uint64_t)(uintptr_t)seg->landing + SWITCH_AT + sizeof nothing);
+    hp_emit_jump(&e, (uint64_t)(uintptr_t)hp_cache_gate_near(place, HP_GATE_MISS)); /* hot */
+    return place;
+}
+
+/* Writes the switch: it is in one aligned word. */
+static void set_switch(const struct hp_seg *seg, const uint8_t *to)
+{
+    uint64_t *word = (uint64_t *)(void *)(hp_cache_writable(seg->landing) + SWITCH_AT);
+    uint64_t value = *word;
+    uint8_t code[sizeof nothing];
+    struct hp_emit e = {code, (uint64_t)(uintptr_t)seg->landing + SWITCH_AT};
+    if (to)
+        hp_emit_jump(&e, (uint64_t)(uintptr_t)to);
+    else
+        hp_emit_bytes(&e, nothing, sizeof nothing);
+    memcpy(&value, code, sizeof code);
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+void hp_landing_recount(uint32_t segment)
+{
+    struct hp_seg *seg = &hp_segs[segment];
     bool counts = hp_traces_can_count(segment);
-    if (!seg->lands_counting)
-        return !counts;
-    __atomic_store_n((uint16_t *)(void *)hp_cache_writable((uint8_t *)switch_of(seg->landing)),
-                     counts ? to_count(seg->landing) : NOTHING, __ATOMIC_RELEASE);
-    return true;
+    if (!hp_traces_are_made() || (!counts && !seg->count))
+        return;
+    if (counts && !seg->count)
+        seg->count = make_count(segment);
+    set_switch(seg, counts ? seg->count : NULL);
 }
 
 static uint8_t *make_landing(uint32_t segment)
 {
     const struct hp_seg *seg = &hp_segs[segment];
-    uint32_t before = hp_traces_can_count(segment) ? HP_LANDING_BEFORE : 0;
-    uint8_t *place = hp_cache_small((uint64_t)(uintptr_t)seg->code, before + HP_LANDING_SIZE);
+    uint8_t *place = hp_cache_small((uint64_t)(uintptr_t)seg->code, HP_LANDING_SIZE);
     if (!place)
         return NULL;
-    place = (uint8_t *)(((uintptr_t)place + before + 7) & ~(uintptr_t)7);
+    place = (uint8_t *)(((uintptr_t)place + 7) & ~(uintptr_t)7);
     hp_landing_write(place, segment, seg->code);
     return place;
 }
@@ -171,6 +175,8 @@ void hp_land(uint32_t segment, uint8_t *landing)
         return;
     memcpy(hp_cache_writable(landing), entry, 8);
     seg->landing = landing;
+    seg->count = NULL;
+    hp_landing_recount(segment);
     uint32_t *chain = chain_of(seg->start);
     seg->next_landing = *chain;
     *chain = segment;

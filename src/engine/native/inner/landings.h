@@ -20,9 +20,8 @@ long hp_pages_low(long size);
 /* Whether the processor extracts bits in one instruction (PEXT): then the table is larger. */
 extern bool hp_landings_have_pext;
 
-/* The maximum size of a landing in bytes, and of what is before its address if it can count. */
-#define HP_LANDING_SIZE   112
-#define HP_LANDING_BEFORE 32
+/* The maximum size of a landing in bytes. */
+#define HP_LANDING_SIZE 112
 
 bool hp_landings_start(bool has_pext);
 void hp_landings_flush(void);
@@ -31,12 +30,11 @@ uint64_t hp_landings_size(void);
 uint32_t hp_landings_mask(void);
 
 /* Writes a landing for the segment, 8-byte aligned, with a jump to its code, unless that is NULL
- * because it follows. Returns its end. There must be room before it if the segment can be
- * counted. */
+ * because it follows. Returns its end. */
 uint8_t *hp_landing_write(uint8_t *place, uint32_t segment, const uint8_t *code);
 
-/* The landing of the segment counts arrivals, or does not any more. False: it must be made anew. */
-bool hp_landing_recount(uint32_t segment);
+/* The landing of the segment counts arrivals from now on, or does not any more. */
+void hp_landing_recount(uint32_t segment);
 
 /* Makes indirect transfers find the segment: through the landing already written, or a new one. */
 void hp_land(uint32_t segment, uint8_t *landing);

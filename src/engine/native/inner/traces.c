@@ -7,15 +7,17 @@
 
 #include <time.h>
 
-#define TRACE_BLOCKS 48        /* a trace does not continue after so many blocks, */
-#define TRACE_INSNS  512       /* or more instructions than these */
-#define UNROLL_INSNS 64        /* a loop gets another round up to so many */
-#define TRIAL        256       /* executions in which a head shows how often it is reached */
-#define MANY         256       /* traces: after so many a head must be twice as hot, and so on */
-#define PAUSE        7         /* executions between two recordings from a head */
-#define CANDIDATES   1024      /* heads whose paths are kept until one is chosen */
-#define RECORDINGS   4         /* paths of each */
-#define PAYS         1000      /* executions of a trace for which it was worth to make it */
+#define TRACE_BLOCKS 48           /* a trace does not continue after so many blocks, */
+#define TRACE_INSNS  512          /* or more instructions than these */
+#define UNROLL_INSNS 64           /* a loop gets another round up to so many */
+#define TRIAL        256          /* executions in which a head shows how often it is reached */
+#define MANY         256          /* traces: after so many a head must be twice as hot, and so on */
+#define FIRST_LOOK   (1ull << 25) /* ticks: when to look how much time goes into translating; */
+#define QUIET_PART   16           /* less than this part of it is little */
+#define PAUSE        7            /* executions between two recordings from a head */
+#define CANDIDATES   1024         /* heads whose paths are kept until one is chosen */
+#define RECORDINGS   4            /* paths of each */
+#define PAYS         1000         /* executions of a trace for which it was worth to make it */
 #define NEVER        (1 << 30) /* executions until a head that cannot be a trace is tried again */
 
 /* Countdown of heads, by segment; below 2 GiB. NULL: there are no traces. */
@@ -26,6 +28,7 @@ static uint32_t first_cool;
 static uint32_t next_warm;             /* age of the program */
 static uint64_t n_traces, trace_bytes; /* made by this process; in the cache */
 static struct hp_traces_policy policy;
+static bool waits;          /* heads are not counted yet */
 static uint32_t first_kept; /* of the traces that stay when the others are dropped */
 static uint32_t last_made;  /* trace */
 static bool gave_up;        /* no more are made */
@@ -38,7 +41,28 @@ static struct {
     struct hp_run_plan plan;
     unsigned insns;
     uint16_t insns_of[HP_PIECES_MAX]; /* blocks of the plan */
+    bool indirect[HP_PIECES_MAX];     /* which of them end with an indirect transfer */
+    bool is_loop;                     /* it is chosen, and returns to its head */
 } recorder;
+
+/* Whether traces are made only where they surely pay: with a threshold that leaves time for that.
+ */
+static bool is_careful(void)
+{
+    return hp_engine.arena->traces != HP_TRACES_PATHS && hp_engine.arena->traces_after > TRIAL;
+}
+
+/* Whether any trace pays, as each segment that is left costs a word. */
+static bool writes_words(void)
+{
+    return hp_engine.mode == HP_RECORD_STREAM || hp_engine.mode == HP_RECORD_MEMORY;
+}
+
+/* How many recordings a trace is made from. */
+static unsigned recordings(void)
+{
+    return is_careful() && !writes_words() ? RECORDINGS : 2;
+}
 
 void hp_traces_start(uint32_t max_segments)
 {
@@ -49,6 +73,8 @@ void hp_traces_start(uint32_t max_segments)
     if (!hp_sys_failed(place) && since)
         heads = (uint32_t *)place;
     next_warm = 1 << 17; /* a fifth of a second or so */
+    waits = is_careful() && hp_engine.mode != HP_RECORD_NONE &&
+            hp_engine.arena->traces == HP_TRACES_NET;
     policy.phase = hp_engine.arena->traces_phase;
     policy.bail = hp_engine.arena->traces_bail;
 }
@@ -100,20 +126,51 @@ static void hear_wishes(void)
         hear(&hp_engine.arena->wishes[n_heard++]);
 }
 
+static void recount_plain(uint32_t segment)
+{
+    if (hp_segs[segment].kind == HP_SEG_PLAIN)
+        hp_cache_recount(segment);
+}
+
+/*
+ * As long as much of the time goes into translating, the program is still starting, or its profile
+ * is flat: traces would not pay, and to count heads costs. Looks whether that is over whenever the
+ * program has run twice as long.
+ */
+static void wait_for_quiet(void)
+{
+    static uint64_t looked, translated; /* the last time */
+    uint64_t age = hp_engine_ticks() - hp_engine.tsc_start;
+    if (age < FIRST_LOOK || age < 2 * looked)
+        return;
+    waits = hp_engine.translate_tsc - translated > (age - looked) / QUIET_PART;
+    looked = age;
+    translated = hp_engine.translate_tsc;
+    if (!waits)
+        hp_cache_each(recount_plain);
+}
+
 void hp_traces_listen(void)
 {
-    if (heads && has_new_wishes() && hp_try_lock()) {
+    if (heads && (waits || has_new_wishes()) && hp_try_lock()) {
         hear_wishes();
+        if (waits)
+            wait_for_quiet();
         hp_unlock();
     }
 }
 
 /* --- Heads ------------------------------------------------------------------------------------ */
 
+bool hp_traces_are_made(void)
+{
+    return heads;
+}
+
 bool hp_traces_can_count(uint32_t segment)
 {
     const struct hp_seg *seg = &hp_segs[segment];
-    if (!heads || gave_up || seg->section)
+    if (!heads || gave_up || waits || seg->section)
         return false;
     if (seg->kind != HP_SEG_PLAIN)
         return seg->on_trial;
@@ -137,7 +194,7 @@ static void make_head(uint32_t segment)
         return;
     }
     uint32_t after = hp_engine.arena->traces == HP_TRACES_PATHS ? 1 : hp_engine.arena->traces_after;
-    seg->on_trial = after > TRIAL;
+    seg->on_trial = is_careful();
     heads[segment] = seg->on_trial ? TRIAL : after;
     since[segment] = now();
     atomic_fetch_add_explicit(&hp_engine.arena->stats.heads, 1, memory_order_relaxed);
@@ -382,6 +439,8 @@ static void take_hot(struct hp_self *self, uint32_t segment)
 uint32_t hp_traces_enter(struct hp_self *self, uint32_t segment)
 {
     const struct hp_seg *seg = &hp_segs[segment];
+    if (waits)
+        wait_for_quiet();
     if (first_cool)
         warm_all();
     if (has_new_wishes())
@@ -420,7 +479,7 @@ static void count_trace(const struct hp_seg *seg)
 /* The paths recorded from one head. */
 struct candidate {
     uint64_t head;
-    unsigned n;
+    unsigned n, times;
     struct recording {
         struct hp_run_plan plan;
         uint32_t times;
@@ -477,9 +536,9 @@ static void unroll(struct hp_run_plan *plan)
 /*
  * The path just recorded is one of its head's. Chooses what shall be the trace; false: more must be
  * recorded. With a path profile it is the first path that was executed often enough. With NET it is
- * what two tails have in common: where the second one went elsewhere, a longer trace would be left.
- * If the first one is lost, as another head took its place, it is the second: a flat program, which
- * has many heads, would otherwise record for ever.
+ * what several tails have in common: where one of them went elsewhere, a longer trace would be
+ * left. If the first ones are lost, as another head took their place, it is this one: a flat
+ * program, which has many heads, would otherwise record for ever.
  */
 static bool choose(struct hp_run_plan *plan, bool is_second)
 {
@@ -487,18 +546,21 @@ static bool choose(struct hp_run_plan *plan, bool is_second)
     struct candidate *c = &candidates[(head * 0x9e3779b97f4a7c15u >> 32) % CANDIDATES];
     bool is_lost = is_second && c->head != head;
     if (c->head != head)
-        c->n = 0;
+        c->n = c->times = 0;
     c->head = head;
     struct recording *path = add_path(c, plan);
     path->times++;
+    c->times++;
     bool by_profile = hp_engine.arena->traces == HP_TRACES_PATHS;
     if (by_profile && path->times < hp_engine.arena->traces_after)
         return false;
-    if (!by_profile && c->n == 1 && path->times == 1 && !is_lost)
+    if (!by_profile && c->times < recordings() && !is_lost)
         return false;
     if (!by_profile) {
-        plan->n = common(&c->paths[0].plan, plan);
-        if (closes(c, plan))
+        for (unsigned i = 0; i < c->n; i++)
+            plan->n = common(&c->paths[i].plan, plan);
+        recorder.is_loop = closes(c, plan);
+        if (recorder.is_loop)
             unroll(plan);
     }
     c->head = 0;
@@ -515,6 +577,21 @@ static uint64_t processor_time(void)
     return (uint64_t)time.s * 1000000000u + (uint64_t)time.ns;
 }
 
+/*
+ * Whether the path is worth a trace. Where a word is written for each segment, any is. Else what a
+ * trace saves are look-ups of indirect transfers and, in a loop, counts of each round. Without any
+ * it is only more code, with branches that the processor has to learn again.
+ */
+static bool is_worth(const struct hp_run_plan *plan)
+{
+    if (!is_careful() || writes_words() || (hp_engine.mode == HP_RECORD_COUNT && recorder.is_loop))
+        return true;
+    for (unsigned i = 0; i + 1 < plan->n; i++)
+        if (recorder.indirect[i])
+            return true;
+    return false;
+}
+
 /* The recorded path is complete. */
 static void make(struct hp_self *self)
 {
@@ -526,6 +603,13 @@ static void make(struct hp_self *self)
             heads[head] = hp_engine.arena->traces == HP_TRACES_PATHS ? 1 : PAUSE;
             hp_segs[head].is_recorded = true;
         }
+        stop();
+        return;
+    }
+    if (head && hp_segs[head].is_head && hp_segs[head].kind == HP_SEG_PLAIN &&
+        !is_worth(&recorder.plan)) {
+        hp_segs[head].is_cool = true; /* for good */
+        hp_cache_recount(head);
         stop();
         return;
     }
@@ -553,7 +637,7 @@ static void make(struct hp_self *self)
 }
 
 /* Adds the pieces of the twin that were run. False: the path is long enough. */
-static bool add_pieces(const struct hp_seg *twin, uint32_t last)
+static bool add_pieces(const struct hp_seg *twin, uint32_t last, bool by_indirect)
 {
     struct hp_run_plan *plan = &recorder.plan;
     for (uint32_t i = 0; i <= last; i++) {
@@ -561,6 +645,7 @@ static bool add_pieces(const struct hp_seg *twin, uint32_t last)
         if (plan->n == HP_PIECES_MAX)
             return false;
         recorder.insns_of[plan->n] = piece->insns;
+        recorder.indirect[plan->n] = i == last && by_indirect;
         plan->starts[plan->n++] = piece->start;
         recorder.insns += piece->insns;
     }
@@ -581,7 +666,7 @@ void hp_traces_add(struct hp_self *self, uint32_t number, uint64_t next)
         abandon();
         return;
     }
-    if (!add_pieces(twin, exit->piece) || !next || ends_before(next))
+    if (!add_pieces(twin, exit->piece, exit->indirect) || !next || ends_before(next))
         make(self);
 }
 

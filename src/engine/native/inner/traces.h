@@ -17,6 +17,9 @@
 
 void hp_traces_start(uint32_t max_segments);
 
+/* Whether traces are made at all. */
+bool hp_traces_are_made(void);
+
 /* Whether arrivals at the segment can be counted: it is plain, and traces are made. */
 bool hp_traces_can_count(uint32_t segment);
 

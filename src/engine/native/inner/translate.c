@@ -9,7 +9,6 @@
  * means (for a signal), the segment is translated again and watched (hp_locate).
  */
 #include "engine/native/inner/landings.h"
-#include "engine/native/inner/traces.h"
 #include "engine/native/inner/translate_impl.h"
 #include "engine/native/inner/x87.h"
 #include "hotpath/code.h"
@@ -526,10 +525,8 @@ uint32_t hp_translate(struct hp_self *self, const struct hp_order *order, const 
                            .node = order->node,
                            .on_trial = order->on_trial};
     seg->code = landing;
-    if (order->land) { /* for its size; written again when the segment is known */
-        landing += hp_traces_can_count(w.segment) ? HP_LANDING_BEFORE : 0;
+    if (order->land) /* for its size; written again when the segment is known */
         seg->code = hp_landing_write(landing, w.segment, NULL);
-    }
     w.e = hp_area_emit(w.area, seg->code);
     w.limit = w.e.at + CODE_MAX - 1024;
     if (!hp_section_begin(&w, pc, why) || (w.section && order->kind == HP_SEG_NODE))
@@ -555,9 +552,7 @@ uint32_t hp_translate(struct hp_self *self, const struct hp_order *order, const 
         hp_arena_end_trace(hp_engine.arena, hp_last_piece(w.segment)->id);
     hp_cache_publish(w.segment, w.area);
     if (order->land) {
-        uint8_t *end = hp_landing_write(landing, w.segment, NULL);
-        struct hp_emit rest = hp_area_emit(w.area, end);
-        hp_emit_nops(&rest, (unsigned)(seg->code - end)); /* a section is not counted */
+        hp_landing_write(landing, w.segment, NULL);
         hp_land(w.segment, landing);
     }
     return w.segment;
