@@ -36,6 +36,8 @@ struct part {
 struct direct {
     uint32_t id, direction;
     uint64_t count;
+    uint64_t
+        start; /* of what follows, if that is known although the transfer is indirect; else 0 */
     bool is_counter; /* the value of one; else part of an execution that is handled on its own */
 };
 
@@ -262,8 +264,10 @@ static enum hp_err add_parent(struct hp_tally *t, uint32_t id, uint64_t count)
     uint32_t parent = t->code->segs[id].parent;
     if (!parent)
         return HP_OK;
-    uint32_t direction = t->code->segs[id].start != t->code->chains[parent].fall;
-    return add_count(t, &(struct direct){.id = parent, .direction = direction, .count = count});
+    uint64_t start = t->code->segs[id].start;
+    uint32_t direction = start != t->code->chains[parent].fall;
+    return add_count(
+        t, &(struct direct){.id = parent, .direction = direction, .start = start, .count = count});
 }
 
 static enum hp_err add_move(struct hp_tally *t, uint32_t from, uint32_t to)
@@ -553,7 +557,10 @@ static enum hp_err add_direct(struct hp_tally *t, const struct direct *direct)
     HP_TRY(add_inner(t, direct->id, direct->count, &last));
     if (last == HP_NO_ID)
         return HP_OK;
-    HP_TRY(end_at(t, last, target_of(t, last, direct->direction), &end));
+    uint64_t to = target_of(t, last, direct->direction);
+    if (to == HP_NOWHERE && direct->start)
+        to = direct->start;
+    HP_TRY(end_at(t, last, to, &end));
     return add_edge(t, last, end, direct->count);
 }
 
