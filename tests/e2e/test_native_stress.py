@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What is hard for an engine (tests/native): signals, faults, processes, threads, contexts, generated
 code, surroundings. Each part prints, says on stderr and exits exactly as alone, in every mode."""
+import json
 import os
 import resource
 import shutil
@@ -14,7 +15,7 @@ import engine  # noqa: E402
 
 PROGRAMS = os.environ.get("NATIVE_PROGRAMS") or os.path.join(engine.SRC, "build/tests/native")
 NAMES = ["storm", "waits", "faults", "processes", "contexts", "codegen", "mappings",
-         "surroundings", "rare", "calls", "filters", "tracing", "rseq", "signals"]
+         "surroundings", "rare", "calls", "filters", "tracing", "rseq", "signals", "slots"]
 STATIC = ["storm-static", "faults-static", "processes-static", "contexts-static"]
 FAILED = 125  # hotpath's own status
 
@@ -68,6 +69,29 @@ class Stress(unittest.TestCase):
         """hotpath itself is started that way; the program inherits it."""
         command = engine.command(mode, argv, os.path.join(self.dir, "run.json"))
         return engine.alone([setarch, "-R", *command])
+
+    def test_slots_are_followed(self):
+        """A segment continues through a slot: what is after it needs no word of its own."""
+        trace = os.path.join(self.dir, "calls.hpt")
+        argv = [os.path.join(PROGRAMS, "slots"), "calls"]
+        recorded = engine.alone([engine.HOTPATH, "trace", "record", "--engine", "native", "-q",
+                                 "--traces", "none", "-o", trace, "--", *argv])
+        self.assertEqual(recorded.stdout, engine.alone(argv).stdout)
+        info = json.loads(engine.alone([engine.HOTPATH, "trace", "info", "--json", trace]).stdout)
+        self.assertLess(info["words"], 350000, "100,000 calls, four words each without")
+
+    def summary(self, mode, part):
+        path = os.path.join(self.dir, mode + ".json")
+        engine.alone(engine.command(mode, [os.path.join(PROGRAMS, "slots"), part], path))
+        with open(path, encoding="utf-8") as f:
+            found = json.load(f)["summary"]
+        return {key: found[key] for key in ("instructions", "blocks", "branches", "edges")}
+
+    def test_slots_are_counted(self):
+        """Transfers through slots are the same in counts and in the stream."""
+        for part in ("bound", "lazy", "changes", "unreadable", "libraries"):
+            with self.subTest(part=part):
+                self.assertEqual(self.summary("count", part), self.summary("stream", part))
 
     def test_small_cache(self):
         """The cache is full all the time, even while a thread cannot leave it."""

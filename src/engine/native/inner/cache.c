@@ -56,6 +56,7 @@ static void put_gates(struct hp_area *area)
         [HP_GATE_EXIT] = hp_gate_exit,       [HP_GATE_MISS] = hp_gate_miss,
         [HP_GATE_SYSCALL] = hp_gate_syscall, [HP_GATE_FAR] = hp_gate_far,
         [HP_GATE_INT80] = hp_gate_int80,     [HP_GATE_X87] = hp_gate_x87,
+        [HP_GATE_SLOT] = hp_gate_slot,
     };
     area->gates = area->low;
     struct hp_emit e = hp_area_emit(area, area->low);

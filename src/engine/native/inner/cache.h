@@ -57,6 +57,8 @@ struct hp_cached_piece {
     bool end_flags_dead; /* and whether flags may */
     bool end_derived;    /* its last way out need not be counted */
     uint8_t last_length; /* of the instruction that ends it; 0: none does */
+    bool waits;          /* it ends the segment, with a transfer through a slot that is not bound */
+    uint64_t expects;    /* it ends the segment, with a transfer that is expected to go there */
 };
 
 struct hp_seg {
@@ -94,7 +96,7 @@ struct hp_exit {
     uint16_t piece;   /* by which it is left, in its segment */
     uint8_t taken;
     bool waits;    /* for its target to be translated */
-    bool is_back;  /* its branch goes backwards */
+    bool is_back;  /* its branch goes backwards, or it is indirect */
     bool recorded; /* by the segment itself */
     uint8_t head;  /* bytes of its link that count an arrival; 0: none */
     uint8_t *link; /* if they do: the code between it and the segment it leads to */
@@ -123,6 +125,7 @@ enum {
     HP_GATE_FAR,
     HP_GATE_INT80,
     HP_GATE_X87,
+    HP_GATE_SLOT,
     HP_GATE_COUNT
 };
 
@@ -277,5 +280,9 @@ struct hp_spot {
     bool biased;      /* rsi includes the program's GS base: subtract it */
 };
 void hp_locate(uint32_t segment, uint64_t address, struct hp_spot *spot);
+
+/* A segment whose last slot was not bound when it was translated is left for `target`. Whether it
+ * shall be translated again. */
+bool hp_slot_is_over(uint32_t segment, uint64_t target);
 
 #endif

@@ -201,6 +201,20 @@ void hp_on_miss(struct hp_self *self)
     enter(self, segment, pc, why);
 }
 
+/* An indirect transfer through a slot that was not bound when it was translated. */
+void hp_on_slot(struct hp_self *self)
+{
+    uint64_t before = atomic_load(&hp_cache_flushes);
+    uint32_t segment = hp_exits[self->exit].segment;
+    atomic_store(&self->where, HP_IN_ENGINE);
+    hp_lock();
+    if (before == atomic_load(&hp_cache_flushes) && !hp_segs[segment].gone &&
+        hp_slot_is_over(segment, self->target))
+        hp_cache_remove(segment);
+    hp_unlock();
+    hp_on_miss(self);
+}
+
 void hp_go_on_from(struct hp_self *self, uint32_t id, uint64_t pc)
 {
     const char *why;

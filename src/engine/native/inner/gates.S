@@ -88,6 +88,12 @@ hp_gate_miss:
         movq    %gs:HP_AT_RCX, %rcx
         gate    hp_gate_missed, hp_on_miss
 
+        .globl  hp_gate_slot
+        .hidden hp_gate_slot
+hp_gate_slot:
+        movq    %gs:HP_AT_RCX, %rcx
+        gate    hp_gate_slotted, hp_on_slot
+
         .globl  hp_gate_place
         .hidden hp_gate_place
 hp_gate_place:

@@ -275,6 +275,7 @@ void hp_gate_syscall(void); /* a system call; exit number */
 void hp_gate_far(void);     /* a far transfer, at the exit's target; exit number */
 void hp_gate_int80(void);   /* a system call by int 0x80; exit number */
 void hp_gate_x87(void);     /* after an instruction that stored x87 state; exit number */
+void hp_gate_slot(void);    /* as a miss, of a segment that waits for a slot; exit number */
 void hp_gate_place(void);   /* a return to a place (paths.h), the last one that was popped */
 void hp_gate_resume(void);  /* continue at HP_AT_TARGET; all registers are the program's */
 
@@ -336,6 +337,7 @@ void hp_reset_vectors(const void *area);
 /* Called by the gates, in C. Each ends in hp_enter(). */
 _Noreturn void hp_on_exit(struct hp_self *self);
 _Noreturn void hp_on_miss(struct hp_self *self);
+_Noreturn void hp_on_slot(struct hp_self *self);
 _Noreturn void hp_on_place(struct hp_self *self);
 _Noreturn void hp_on_syscall(struct hp_self *self);
 _Noreturn void hp_on_far(struct hp_self *self);

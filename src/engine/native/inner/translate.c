@@ -18,6 +18,7 @@
 
 #define SHORT_PIECES 4     /* blocks of a short segment */
 #define SHORT_INSNS  40    /* and the instructions after which it does not continue */
+#define ENTRIES      4     /* of a PLT, in addition */
 #define INSNS_MAX    256   /* the same for a long one */
 #define UNROLL_MAX   64    /* instructions in a segment up to which a loop may add an iteration */
 #define CODE_MAX     49152 /* bytes of a segment: a block of HP_BLOCK_MAX_INSNS, split if longer */
@@ -251,8 +252,11 @@ static bool are_long(void)
 /* Segments that cost only their translation are short, and nothing is translated twice. */
 static bool may_be_short(const struct work *w, uint64_t next)
 {
-    return w->pieces + 1 < SHORT_PIECES && w->total <= SHORT_INSNS && !hp_cache_find(next) &&
-           !(w->insn.kind == HP_X86_COND && w->insn.imm < 0) && next != hp_segs[w->segment].start;
+    if ((w->insn.kind == HP_X86_JUMP || w->insn.kind == HP_X86_CALL) && hp_slot_is_entry(next))
+        return w->pieces < SHORT_PIECES + ENTRIES; /* the entry of a PLT is no block of its own */
+    return w->pieces - w->entries + 1 < SHORT_PIECES && w->total <= SHORT_INSNS &&
+           !hp_cache_find(next) && !(w->insn.kind == HP_X86_COND && w->insn.imm < 0) &&
+           next != hp_segs[w->segment].start;
 }
 
 /* Long ones continue into known code and around loops. */
@@ -364,13 +368,21 @@ static bool emit_indirect(struct work *w, uint64_t *next)
         *next = planned_next(w);
     else if (is_return && w->n_returns)
         *next = w->returns[--w->n_returns];
+    bool by_slot = !*next && !is_return;
+    if (by_slot)
+        *next = hp_slot_target(w);
     bool more = *next && hp_work_goes_on(w, *next);
     if (more)
         hp_exit_expected(w, *next);
     else if (is_return)
         hp_exit_return(w);
+    else if (by_slot && *next && hp_engine.mode != HP_RECORD_COUNT) /* there landings count */
+        hp_exit_expected_last(w, *next);
     else
         hp_exit_indirect(w);
+    if (more && w->insn.kind == HP_X86_CALL_IND && !is_planned(w))
+        w->returns[w->n_returns++] = w->pc + w->insn.length;
+    w->entries += more && w->insn.kind == HP_X86_JUMP_IND;
     return more;
 }
 

@@ -81,6 +81,11 @@ static uint32_t new_exit(struct work *w, uint64_t target)
     return number;
 }
 
+static bool is_indirect(const struct work *w)
+{
+    return w->insn.kind == HP_X86_JUMP_IND || w->insn.kind == HP_X86_CALL_IND;
+}
+
 /* Emits the displacement of an exit. */
 static void emit_exit(struct work *w, uint64_t target, bool taken)
 {
@@ -92,7 +97,7 @@ static void emit_exit(struct work *w, uint64_t target, bool taken)
     struct hp_exit *exit = &hp_exits[number];
     exit->patch = (uint8_t *)(uintptr_t)w->e.at;
     exit->taken = taken;
-    exit->is_back = target <= w->pc;
+    exit->is_back = target <= w->pc || is_indirect(w); /* heads: see traces.h */
     exit->recorded = w->noted;
     exit->stub = make_stub(w, number, HP_GATE_EXIT);
     hp_emit_u32(&w->e, hp_emit_rel(w->e.at + 4, (uint64_t)(uintptr_t)exit->stub));
@@ -117,15 +122,21 @@ static bool is_derived(struct work *w, uint64_t target, bool taken)
     return w->piece->end_derived;
 }
 
+/* Records the end of the run, unless that is done: one way is left. */
+static void record_last(struct work *w, uint64_t target, bool taken)
+{
+    if (w->noted || !records_inline(w))
+        return;
+    if (!is_derived(w, target, taken)) {
+        hp_exit_learn(w, target, target);
+        hp_emit_ran(&w->e, w->id, taken, w->end.dead, w->end.flags_dead);
+    }
+    w->noted = true;
+}
+
 void hp_exit_last(struct work *w, uint64_t target, bool taken)
 {
-    if (!w->noted && records_inline(w)) {
-        if (!is_derived(w, target, taken)) {
-            hp_exit_learn(w, target, target);
-            hp_emit_ran(&w->e, w->id, taken, w->end.dead, w->end.flags_dead);
-        }
-        w->noted = true;
-    }
+    record_last(w, target, taken);
     hp_exit_jump(w, target, taken);
 }
 
@@ -280,6 +291,11 @@ void hp_exit_indirect(struct work *w)
     if (is_call)
         hp_exit_push_return(w);
     emit_ran_indirect(w);
+    if (hp_slot_waits(w)) {
+        hp_exit_set(w);
+        hp_exit_to_gate(w, HP_GATE_SLOT);
+        return;
+    }
     hp_exit_lookup(w);
 }
 
@@ -367,10 +383,11 @@ static void emit_load_any(struct work *w)
         hp_exit_push_return(w);
 }
 
-/* rcx := rcx - expected. Returns the register that was used for it and is not restored, as it is
- * overwritten next; NOT_SAVED: none. */
-static uint8_t emit_distance(struct work *w, uint64_t expected)
+/* rcx := rcx - expected + more. Returns the register that was used for it and is not restored, as
+ * it is overwritten next; NOT_SAVED: none. */
+static uint8_t emit_distance(struct work *w, uint64_t expected, int more)
 {
+    expected -= (uint64_t)more;
     if (is_near(expected)) {
         emit_add_near(w, (uint32_t)-expected);
         return NOT_SAVED;
@@ -389,13 +406,8 @@ static uint8_t emit_distance(struct work *w, uint64_t expected)
     return NOT_SAVED;
 }
 
-/*
- * An indirect transfer after which the segment continues at `expected`: compares the address with
- * the real one, without flags.
- *
- *      rcx := target; rcx := rcx - expected; jrcxz behind; jmp elsewhere
- */
-void hp_exit_expected(struct work *w, uint64_t expected)
+/* rcx := target - expected + more; returns as emit_distance(). */
+static uint8_t emit_compare(struct work *w, uint64_t expected, int more)
 {
     if (is_near(expected)) /* nothing but rcx is needed */
         w->end = (struct hp_head){0};
@@ -404,12 +416,45 @@ void hp_exit_expected(struct work *w, uint64_t expected)
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
     mark(w, false, true, NOT_SAVED, NOT_SAVED);
     emit_load_any(w);
-    uint8_t saved = emit_distance(w, expected);
+    return emit_distance(w, expected, more);
+}
+
+/*
+ * An indirect transfer after which the segment continues at `expected`: compares the address with
+ * the real one, without flags.
+ *
+ *      rcx := target; rcx := rcx - expected; jrcxz behind; jmp elsewhere
+ */
+void hp_exit_expected(struct work *w, uint64_t expected)
+{
+    uint8_t saved = emit_compare(w, expected, 0);
     hp_emit_byte(&w->e, 0xe3); /* jrcxz */
     hp_emit_byte(&w->e, 5);
     hp_emit_jump(&w->e, w->again ? w->e.at : make_miss(w, expected, saved));
     if (!(w->end.dead & 1 << HP_X86_RCX))
         hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_RCX);
+}
+
+/*
+ * The segment is left: the same, but what is usual comes first.
+ *
+ *      rcx := target; rcx := rcx - expected + HP_CHECKED; check; jmp expected
+ *   other:
+ *      jmp elsewhere
+ */
+void hp_exit_expected_last(struct work *w, uint64_t expected)
+{
+    if (w->piece)
+        w->piece->expects = expected;
+    uint8_t saved = emit_compare(w, expected, HP_CHECKED);
+    hp_emit_check(&w->e, w->e.at);
+    uint8_t *check = w->e.out;
+    if (!(w->end.dead & 1 << HP_X86_RCX))
+        hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_RCX);
+    record_last(w, expected, true);
+    hp_exit_jump(w, expected, true);
+    check[-1] = (uint8_t)(w->e.out - check);
+    hp_emit_jump(&w->e, w->again ? w->e.at : make_miss(w, expected, saved));
 }
 
 void hp_exit_gate(struct work *w, int gate, uint64_t target)

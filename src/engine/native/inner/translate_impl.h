@@ -62,6 +62,7 @@ struct work {
     uint32_t id;         /* of the run before this piece */
     unsigned insns;      /* in this piece so far */
     unsigned pieces;     /* before this one */
+    unsigned entries;    /* of them those that are entries of a PLT */
     unsigned total;      /* instructions in the segment */
     bool noted;          /* the end of this piece has been recorded */
     struct hp_head end;  /* what is known about the code after this piece */
@@ -253,8 +254,21 @@ void hp_exit_indirect(struct work *w);
 void hp_exit_return(struct work *w);
 void hp_exit_expected(struct work *w, uint64_t expected);
 
+/* The same where the segment does not continue: it is left for `expected` without a look-up. */
+void hp_exit_expected_last(struct work *w, uint64_t expected);
+
 /* Leaves for C; does not return. */
 void hp_exit_gate(struct work *w, int gate, uint64_t target);
+
+/* --- Slots (translate_slots.c) ---------------------------------------------------------------- */
+
+/* Where w->insn, an indirect jump or call, is expected to go, because it goes through a slot; 0:
+ * unknown. If the slot is not bound yet, the piece waits for it. */
+uint64_t hp_slot_target(struct work *w);
+bool hp_slot_waits(const struct work *w);
+
+/* Whether an entry of a PLT is at `pc`. */
+bool hp_slot_is_entry(uint64_t pc);
 
 /* --- Addresses (translate_memory.c) ----------------------------------------------------------- */
 
