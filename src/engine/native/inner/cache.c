@@ -777,18 +777,6 @@ uint32_t hp_cache_make(struct hp_self *self, const struct hp_order *order, const
     return segment;
 }
 
-uint8_t *hp_cache_entrance(uint32_t segment)
-{
-    uint64_t code = (uint64_t)(uintptr_t)hp_segs[segment].code;
-    uint8_t *place = hp_cache_small(code, 14);
-    if (!place)
-        return NULL;
-    struct hp_emit e = {hp_cache_writable(place), (uint64_t)(uintptr_t)place};
-    hp_emit_restore(&e, 1, HP_AT_RCX);
-    hp_emit_jump(&e, code);
-    return place;
-}
-
 /* The tables get an eighth of a limited address space, each area a 32nd. */
 static void choose_sizes(void)
 {

@@ -81,6 +81,7 @@ struct hp_seg {
     uint8_t kind;     /* enum hp_seg_kind */
     uint16_t section; /* the rseq section it translates; 0: none */
     struct hp_path_node node;
+    uint8_t *entrance; /* of a node to which a call returns: before its code */
     uint32_t place;    /* the return place (paths.h) that leads here; 0: none */
     uint32_t function; /* of a node: from which alone jumps may land here; 0: from any */
 };
@@ -103,6 +104,7 @@ struct hp_exit {
     /* Of a node. */
     uint8_t indirect;         /* HP_X86_...: the kind of an indirect transfer; 0: none */
     bool pushed;              /* it is a call, and on the shadow stack */
+    bool popped;              /* it is a return, which has popped its place and counted */
     uint32_t prefix;          /* that is left; 0: not of a node */
     uint32_t path;            /* that ends here; 0: none does */
     struct hp_path_node node; /* that it leads to */
@@ -183,9 +185,6 @@ struct hp_order;
 /* Translates what is ordered, which is not there yet; makes room for it. Otherwise as
  * hp_translate(). */
 uint32_t hp_cache_make(struct hp_self *self, const struct hp_order *order, const char **why);
-
-/* Code that restores rcx and enters the segment; NULL: no room. */
-uint8_t *hp_cache_entrance(uint32_t segment);
 
 /* The source of a piece. */
 const uint8_t *hp_piece_source(const struct hp_cached_piece *piece);

@@ -40,7 +40,7 @@ bool hp_paths_start(void)
     if (hp_sys_failed(at) || !buckets || !functions)
         return false;
     places = (struct hp_return_place *)at;
-    places[BOTTOM].minus = 1; /* no code is there */
+    places[BOTTOM].code = (uint64_t)(uintptr_t)hp_gate_miss; /* nothing returns there */
     n_places = BOTTOM + 1;
     return true;
 }
@@ -261,7 +261,9 @@ static uint32_t take_back(struct hp_self *self, const struct hp_exit *exit, uint
 {
     if (exit->pushed)
         self->shadow--;
-    if (exit->path && (exit->recorded || exit->indirect == HP_X86_JUMP_IND))
+    if (exit->popped)
+        self->shadow++;
+    if (exit->path && (exit->recorded || exit->popped || exit->indirect == HP_X86_JUMP_IND))
         --*counter(self, exit->path);
     return in_words(self, to, why);
 }
@@ -323,7 +325,7 @@ void hp_paths_enter(struct hp_self *self, uint32_t segment)
     hp_paths_at(self, first->prefix, first->id, 0);
 }
 
-/* A call has returned for the first time to its place: the place is popped, the path counted. */
+/* A call has returned to a place without code: the place is popped, the path counted. */
 uint32_t hp_paths_return(struct hp_self *self, const struct hp_left *left, const char **why)
 {
     const struct hp_exit *exit = &left->exit;
@@ -331,17 +333,12 @@ uint32_t hp_paths_return(struct hp_self *self, const struct hp_left *left, const
     uint64_t to = -place->minus;
     *why = NULL;
     hp_paths_at(self, exit->prefix, exit->id, HP_UNCUT);
-    uint32_t segment = node_at(self, to, &place->node);
-    if (!segment) {
-        self->shadow++;
-        --*counter(self, exit->path);
-        return in_words(self, to, why);
-    }
-    uint8_t *code = hp_cache_entrance(segment);
-    if (code) {
-        hp_segs[segment].place = (uint32_t)(place - places);
-        __atomic_store_n(&place->code, (uint64_t)(uintptr_t)code, __ATOMIC_RELEASE);
-    }
+    uint32_t segment = to == self->target ? node_at(self, to, &place->node) : 0;
+    if (!segment)
+        return take_back(self, exit, self->target, why);
+    hp_segs[segment].place = (uint32_t)(place - places);
+    __atomic_store_n(&place->code, (uint64_t)(uintptr_t)hp_segs[segment].entrance,
+                     __ATOMIC_RELEASE);
     return segment;
 }
 

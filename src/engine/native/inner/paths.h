@@ -17,7 +17,7 @@
 #include "engine/paths.h"
 
 struct hp_return_place {
-    uint64_t code;  /* where to continue: with rcx saved, and the place's address in HP_AT_EXIT */
+    uint64_t code;  /* where to continue: with rcx saved, and the place's address in rcx */
     uint64_t minus; /* the return address, negated */
     struct hp_path_node node;
     uint32_t segment; /* block of the call */

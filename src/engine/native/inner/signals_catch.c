@@ -274,7 +274,8 @@ static void shadow_fault(struct hp_self *self, struct ucontext *uc)
     hp_locate(segment, uc->mc.rip, &spot);
     const struct hp_cached_piece *piece = &hp_pieces[hp_segs[segment].first_piece + spot.piece];
     take_registers(&self->regs, &uc->mc);
-    self->regs.r[RCX] = self->rcx;
+    if (spot.rcx_saved)
+        self->regs.r[RCX] = self->rcx;
     self->regs.rip = hp_paths_called(self, piece);
     hp_paths_at(self, piece->prefix, piece->id, HP_UNCUT);
     hp_paths_hand_over(self);

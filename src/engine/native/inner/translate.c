@@ -540,6 +540,8 @@ uint32_t hp_translate(struct hp_self *self, const struct hp_order *order, const 
     if (order->land) /* for its size; written again when the segment is known */
         seg->code = hp_landing_write(landing, w.segment, NULL);
     w.e = hp_area_emit(w.area, seg->code);
+    if (order->node.how == HP_PREFIX_RETURNED)
+        hp_node_entrance(&w, pc);
     w.limit = w.e.at + CODE_MAX - 1024;
     if (!hp_section_begin(&w, pc, why) || (w.section && order->kind == HP_SEG_NODE))
         return 0;

@@ -406,17 +406,30 @@ static uint8_t emit_distance(struct work *w, uint64_t expected, int more)
     return NOT_SAVED;
 }
 
-/* rcx := target - expected + more; returns as emit_distance(). */
+/* rcx := target - expected + more, with w->end known; returns as emit_distance(). */
 static uint8_t emit_compare(struct work *w, uint64_t expected, int more)
+{
+    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
+    mark(w, false, true, NOT_SAVED, NOT_SAVED);
+    emit_load_any(w);
+    return emit_distance(w, expected, more);
+}
+
+void hp_exit_check(struct work *w, uint64_t expected)
+{
+    uint8_t saved = emit_compare(w, expected, 0);
+    hp_emit_byte(&w->e, 0xe3); /* jrcxz */
+    hp_emit_byte(&w->e, 5);
+    hp_emit_jump(&w->e, w->again ? w->e.at : make_miss(w, expected, saved));
+}
+
+/* Finds out what may be used where the transfer is expected to go. */
+static void learn_expected(struct work *w, uint64_t expected)
 {
     if (is_near(expected)) /* nothing but rcx is needed */
         w->end = (struct hp_head){0};
     else
         hp_exit_learn(w, expected, expected);
-    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
-    mark(w, false, true, NOT_SAVED, NOT_SAVED);
-    emit_load_any(w);
-    return emit_distance(w, expected, more);
 }
 
 /*
@@ -427,10 +440,8 @@ static uint8_t emit_compare(struct work *w, uint64_t expected, int more)
  */
 void hp_exit_expected(struct work *w, uint64_t expected)
 {
-    uint8_t saved = emit_compare(w, expected, 0);
-    hp_emit_byte(&w->e, 0xe3); /* jrcxz */
-    hp_emit_byte(&w->e, 5);
-    hp_emit_jump(&w->e, w->again ? w->e.at : make_miss(w, expected, saved));
+    learn_expected(w, expected);
+    hp_exit_check(w, expected);
     if (!(w->end.dead & 1 << HP_X86_RCX))
         hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_RCX);
 }
@@ -446,6 +457,7 @@ void hp_exit_expected_last(struct work *w, uint64_t expected)
 {
     if (w->piece)
         w->piece->expects = expected;
+    learn_expected(w, expected);
     uint8_t saved = emit_compare(w, expected, HP_CHECKED);
     hp_emit_check(&w->e, w->e.at);
     uint8_t *check = w->e.out;

@@ -185,6 +185,10 @@ bool hp_work_goes_on(const struct work *w, uint64_t next);
 /* The piece, a block, has its id in the stream: gives it its prefix. False: there is no room. */
 bool hp_node_describe(struct work *w);
 
+/* The node is one to which a call returns: emits what its return place leads to, before its code.
+ */
+void hp_node_entrance(struct work *w, uint64_t pc);
+
 /* Whether a block that ends with this kind of instruction can be part of a node. */
 bool hp_node_takes(unsigned kind);
 
@@ -256,6 +260,9 @@ void hp_exit_expected(struct work *w, uint64_t expected);
 
 /* The same where the segment does not continue: it is left for `expected` without a look-up. */
 void hp_exit_expected_last(struct work *w, uint64_t expected);
+
+/* Its check alone, with w->end known. rcx is saved, and lost. */
+void hp_exit_check(struct work *w, uint64_t expected);
 
 /* Leaves for C; does not return. */
 void hp_exit_gate(struct work *w, int gate, uint64_t target);

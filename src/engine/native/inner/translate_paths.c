@@ -164,15 +164,27 @@ static bool end_jump(struct work *w, uint64_t target, uint64_t *next)
     return false;
 }
 
+/* A call pushes its place, with a register that the called code overwrites first, or rcx. */
+static void emit_call(struct work *w, uint64_t target)
+{
+    hp_exit_learn(w, target, target);
+    uint16_t usable = w->end.dead & 0xcf; /* the first eight except rsp, rbp */
+    unsigned reg = usable ? (unsigned)__builtin_ctz(usable) : HP_X86_RCX;
+    if (!usable)
+        hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
+    mark(w, false, !usable, NOT_SAVED, NOT_SAVED); /* the stack may be full: see shadow_fault() */
+    emit_push_place(w, reg, place_of(w));
+    if (!usable)
+        hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_RCX);
+}
+
 static bool end_call(struct work *w, uint64_t target, uint64_t *next)
 {
     struct hp_way way = way_to(w, target, true);
     hp_exit_push_return(w);
     if (!way.calls) /* of the next instruction */
         return end_jump(w, target, next);
-    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
-    emit_push_place(w, HP_X86_RCX, place_of(w));
-    hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_RCX);
+    emit_call(w, target);
     w->pushed = true;
     w->way = way;
     *next = target;
@@ -200,35 +212,94 @@ static void emit_pop_place(struct work *w, uint32_t path)
 }
 
 /*
- * A return: compares its address with that of the last place on the shadow stack, and goes there.
+ * A return: counts, pops the last place of the shadow stack, and goes there. The place's entrance
+ * compares the address.
  *
- *      pop rcx; mov rax, [shadow]; mov eax, [rax - 4]; mov rax, [rax + minus]
- *      lea rcx, [rcx + rax]; mov rax, gs:[rax]; jrcxz same; jmp elsewhere
- *   same: count; pop; mov ecx, [rcx]; jmp [rcx]
+ *      pop rcx; mov [target], rcx; count; pop the place; mov ecx, [rcx]; jmp [rcx]
  */
 static void emit_return(struct work *w, uint32_t path)
 {
-    static const uint8_t top[] = {0x8b, 0x40, 0xfc};         /* mov eax, [rax - 4] */
-    static const uint8_t minus[] = {0x48, 0x8b, 0x40, 0x08}; /* mov rax, [rax + 8] */
-    static const uint8_t sum[] = {0x48, 0x8d, 0x0c, 0x01};   /* lea rcx, [rcx + rax] */
-    static const uint8_t go[] = {0x8b, 0x09, 0xff, 0x21};    /* mov ecx, [rcx]; jmp [rcx] */
+    static const uint8_t go[] = {0x8b, 0x09, 0xff, 0x21}; /* mov ecx, [rcx]; jmp [rcx] */
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
-    hp_emit_save(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
-    mark(w, false, true, HP_X86_RAX, NOT_SAVED);
+    mark(w, false, true, NOT_SAVED, NOT_SAVED);
     hp_emit_byte(&w->e, 0x59); /* pop rcx */
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_TARGET);
     hp_exit_drop(w);
-    hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_SHADOW);
-    hp_emit_bytes(&w->e, top, sizeof top);
-    hp_emit_bytes(&w->e, minus, sizeof minus);
-    hp_emit_bytes(&w->e, sum, sizeof sum);
-    hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
-    hp_exit_set(w);
-    hp_emit_byte(&w->e, 0xe3); /* jrcxz */
-    hp_emit_byte(&w->e, 5);
-    hp_exit_to_gate(w, HP_GATE_MISS);
+    uint32_t exit = hp_exit_set(w);
+    if (exit)
+        hp_exits[exit].popped = true;
     emit_pop_place(w, path);
     hp_emit_bytes(&w->e, go, sizeof go);
+}
+
+/* Goes to `elsewhere` unless rcx, or its lower half, is as expected. */
+static void emit_compare(struct work *w, bool is_half, uint32_t expected, uint64_t elsewhere)
+{
+    if (!is_half)
+        hp_emit_byte(&w->e, 0x48);
+    hp_emit_byte(&w->e, 0x8d); /* lea rcx, [rcx - expected + HP_CHECKED] */
+    hp_emit_byte(&w->e, 0x89);
+    hp_emit_u32(&w->e, (uint32_t)HP_CHECKED - expected);
+    hp_emit_check(&w->e, elsewhere);
+}
+
+/* rcx := 32 bits at gs:[at] */
+static void emit_load_half(struct work *w, uint32_t at)
+{
+    hp_emit_byte(&w->e, 0x65);
+    hp_emit_byte(&w->e, 0x8b);
+    hp_emit_gs_operand(&w->e, HP_X86_RCX, at);
+}
+
+/*
+ * What a return place leads to: the call may have returned elsewhere, where the flags are needed.
+ *
+ *   elsewhere:
+ *      jmp miss
+ *   entrance:
+ *      rcx := target; lea rcx, [rcx - pc + HP_CHECKED]; check, else elsewhere; mov rcx, gs:[rcx]
+ *
+ * An address that is not near is compared in two halves.
+ */
+void hp_node_entrance(struct work *w, uint64_t pc)
+{
+    struct hp_seg *seg = &hp_segs[w->segment];
+    struct hp_head head = {0};
+    uint64_t elsewhere = w->e.at;
+    if (hp_maps_find(w->self, pc, &w->place))
+        head = hp_work_ahead(w, pc, pc);
+    hp_emit_jump(&w->e, (uint64_t)(uintptr_t)hp_cache_gate(w->area, HP_GATE_MISS));
+    seg->entrance = (uint8_t *)(uintptr_t)w->e.at;
+    if (pc >> 31) {
+        emit_load_half(w, HP_AT_TARGET + 4);
+        emit_compare(w, true, (uint32_t)(pc >> 32), elsewhere);
+        emit_load_half(w, HP_AT_TARGET);
+        emit_compare(w, true, (uint32_t)pc, elsewhere);
+    } else {
+        hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_TARGET);
+        emit_compare(w, false, (uint32_t)pc, elsewhere);
+    }
+    if (!(head.dead & 1 << HP_X86_RCX))
+        hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_RCX);
+    seg->code = (uint8_t *)(uintptr_t)w->e.at;
+}
+
+/* A return after which the segment goes on. */
+static void emit_expected(struct work *w, uint64_t next, uint32_t path)
+{
+    static const uint8_t subtract[] = {0x65, 0x48, 0x83};
+    hp_exit_learn(w, next, next);
+    hp_exit_check(w, next);
+    if (w->end.flags_dead) {
+        hp_emit_count(&w->e, HP_AT_COUNTERS + path * 8, 0, true);
+        hp_emit_bytes(&w->e, subtract, sizeof subtract); /* sub qword gs:[shadow], 4 */
+        hp_emit_gs_operand(&w->e, 5, HP_AT_SHADOW);
+        hp_emit_byte(&w->e, 4);
+    } else {
+        emit_pop_place(w, path);
+    }
+    if (!(w->end.dead & 1 << HP_X86_RCX))
+        hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_RCX);
 }
 
 static bool end_return(struct work *w, uint64_t *next)
@@ -237,10 +308,7 @@ static bool end_return(struct work *w, uint64_t *next)
     w->way = way;
     if (w->n_returns && !w->insn.imm_at && hp_work_goes_on(w, w->returns[w->n_returns - 1])) {
         *next = w->returns[--w->n_returns];
-        hp_exit_expected(w, *next);
-        hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
-        emit_pop_place(w, way.path);
-        hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_RCX);
+        emit_expected(w, *next, way.path);
         w->node = w->calls[w->n_returns];
         return true;
     }
