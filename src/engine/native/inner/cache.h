@@ -262,6 +262,7 @@ struct hp_order {
     bool on_trial;                  /* of a trace: arrivals at it are counted */
     const struct hp_run_plan *plan; /* of a trace; else NULL: static rules choose its blocks */
     struct hp_path_node node;       /* of a node */
+    uint32_t function;              /* of a node with a landing: see hp_seg */
 };
 
 /* Translates code. 0: there is no code (`*why` is NULL), or it cannot be translated. */

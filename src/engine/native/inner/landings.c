@@ -56,13 +56,12 @@ static void emit_distance(struct hp_emit *e, uint32_t at, uint32_t expected)
     hp_emit_u32(e, -expected);
 }
 
-/* Of a node in the middle of a function: a jump from another function may be a longjmp. */
-static void emit_same_function(struct hp_emit *e, const uint8_t *place, uint32_t function)
+/* Of a node in the middle of a function: a jump from another function may be a longjmp. There is no
+ * other landing for the target: the gate follows. */
+static void emit_same_function(struct hp_emit *e, uint64_t other, uint32_t function)
 {
-    emit_distance(e, HP_AT_FROM, function);
-    hp_emit_byte(e, 0xe3); /* jrcxz */
-    hp_emit_byte(e, 5);
-    hp_emit_jump(e, (uint64_t)(uintptr_t)hp_cache_gate_near(place, HP_GATE_MISS));
+    emit_distance(e, HP_AT_FROM, function - (uint32_t)HP_CHECKED);
+    hp_emit_check(e, other);
 }
 
 /*
@@ -101,7 +100,7 @@ uint8_t *hp_landing_write(uint8_t *place, uint32_t segment, const uint8_t *code)
         hp_emit_bytes(&e, nothing, sizeof nothing);
     }
     if (seg->function)
-        emit_same_function(&e, place, seg->function);
+        emit_same_function(&e, (uint64_t)(uintptr_t)place + 8, seg->function);
     if (hp_engine.mode == HP_RECORD_COUNT)
         emit_entered(&e, seg->first_piece ? hp_pieces[seg->first_piece].id : 0);
     hp_emit_restore(&e, 1, HP_AT_RCX);

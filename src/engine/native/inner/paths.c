@@ -3,6 +3,7 @@
 
 #include "engine/native/inner/decode.h"
 #include "engine/native/inner/landings.h"
+#include "engine/native/inner/rseq.h"
 #include "engine/native/inner/sys.h"
 #include "engine/native/inner/traces.h"
 #include "hotpath/stream.h"
@@ -197,14 +198,47 @@ static bool is_cold(uint64_t pc, const struct hp_path_node *node)
     return false;
 }
 
-/* The segment for the node at `pc`; 0: there can be none. */
-static uint32_t node_at(struct hp_self *self, uint64_t pc, const struct hp_path_node *node)
+/* Whether an indirect call may end there: landings do not see that it calls the next address. */
+static bool is_behind_call(uint64_t pc)
+{
+    uint8_t bytes[15];
+    struct hp_x86 insn;
+    for (unsigned length = 2; length < sizeof bytes; length++) {
+        if (!hp_copy(bytes, (const void *)(uintptr_t)(pc - length), length))
+            return true;
+        hp_x86_decode(bytes, length, &insn);
+        if (insn.kind == HP_X86_CALL_IND && insn.length == length)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a node that starts a path there may have a landing; `*function`: see hp_seg. */
+static bool may_land(struct hp_self *self, uint64_t pc, uint32_t *function)
+{
+    bool is_start;
+    if (is_behind_call(pc))
+        return false;
+    *function = hp_paths_function(self, pc, &is_start);
+    if (*function == UINT32_MAX)
+        return false;
+    if (is_start)
+        *function = 0;
+    return true;
+}
+
+/* The segment for the node at `pc`; 0: there can be none. `lands`: an indirect transfer leads
+ * there. */
+static uint32_t node_at(struct hp_self *self, uint64_t pc, const struct hp_path_node *node,
+                        bool lands)
 {
     const char *why;
     uint32_t segment = hp_cache_find_node(pc, node);
     if (!segment && node->before && is_cold(pc, node))
         return 0;
     struct hp_order order = {.pc = pc, .kind = HP_SEG_NODE, .node = *node};
+    if (!segment && lands && !hp_rseq_at(pc))
+        order.land = may_land(self, pc, &order.function);
     return segment ? segment : hp_cache_make(self, &order, &why);
 }
 
@@ -245,7 +279,7 @@ static uint32_t from_words(struct hp_self *self, const struct hp_left *left, uin
     bool taken = left->exit.taken || !left->exit.patch;
     if (!hp_path_starts(&hp_engine.arena->paths, &end, to, taken))
         return in_words(self, to, why);
-    uint32_t segment = node_at(self, to, &root);
+    uint32_t segment = node_at(self, to, &root, false);
     if (!segment)
         return in_words(self, to, why);
     hp_words_event(self, hp_word_event(HP_WORD_COUNTING, 0),
@@ -301,7 +335,7 @@ uint32_t hp_paths_next(struct hp_self *self, const struct hp_left *left, uint64_
     hp_paths_at(self, exit->prefix, exit->id, HP_UNCUT);
     if (exit->indirect ? !may_count(self, left, to) : to != exit->target)
         return take_back(self, exit, to, why);
-    uint32_t segment = node_at(self, to, &exit->node);
+    uint32_t segment = node_at(self, to, &exit->node, exit->indirect);
     if (!segment)
         return take_back(self, exit, to, why);
     if (exit->path && !exit->recorded && !exit->indirect)
@@ -312,7 +346,7 @@ uint32_t hp_paths_next(struct hp_self *self, const struct hp_left *left, uint64_
 uint32_t hp_paths_go_on(struct hp_self *self, uint64_t pc, const char **why)
 {
     *why = NULL;
-    uint32_t segment = self->counting ? node_at(self, pc, &self->node) : 0;
+    uint32_t segment = self->counting ? node_at(self, pc, &self->node, false) : 0;
     return segment ? segment : in_words(self, pc, why);
 }
 
@@ -333,7 +367,7 @@ uint32_t hp_paths_return(struct hp_self *self, const struct hp_left *left, const
     uint64_t to = -place->minus;
     *why = NULL;
     hp_paths_at(self, exit->prefix, exit->id, HP_UNCUT);
-    uint32_t segment = to == self->target ? node_at(self, to, &place->node) : 0;
+    uint32_t segment = to == self->target ? node_at(self, to, &place->node, false) : 0;
     if (!segment)
         return take_back(self, exit, self->target, why);
     hp_segs[segment].place = (uint32_t)(place - places);
@@ -342,30 +376,9 @@ uint32_t hp_paths_return(struct hp_self *self, const struct hp_left *left, const
     return segment;
 }
 
-/* Whether an indirect call may end there: landings do not see that it calls the next address. */
-static bool is_behind_call(uint64_t pc)
-{
-    uint8_t bytes[15];
-    struct hp_x86 insn;
-    for (unsigned length = 2; length < sizeof bytes; length++) {
-        if (!hp_copy(bytes, (const void *)(uintptr_t)(pc - length), length))
-            return true;
-        hp_x86_decode(bytes, length, &insn);
-        if (insn.kind == HP_X86_CALL_IND && insn.length == length)
-            return true;
-    }
-    return false;
-}
-
 void hp_paths_land(struct hp_self *self, uint32_t segment)
 {
     struct hp_seg *seg = &hp_segs[segment];
-    bool is_start;
-    if (is_behind_call(seg->start))
-        return;
-    uint32_t function = hp_paths_function(self, seg->start, &is_start);
-    if (seg->landing || function == UINT32_MAX)
-        return;
-    seg->function = is_start ? 0 : function;
-    hp_land(segment, NULL);
+    if (!seg->landing && may_land(self, seg->start, &seg->function))
+        hp_land(segment, NULL);
 }

@@ -535,6 +535,7 @@ uint32_t hp_translate(struct hp_self *self, const struct hp_order *order, const 
     *seg = (struct hp_seg){.start = pc,
                            .kind = (uint8_t)order->kind,
                            .node = order->node,
+                           .function = order->function,
                            .on_trial = order->on_trial};
     seg->code = landing;
     if (order->land) /* for its size; written again when the segment is known */
