@@ -13,7 +13,7 @@
 #define TRIAL        256          /* executions in which a head shows how often it is reached */
 #define MANY         256          /* traces: after so many a head must be twice as hot, and so on */
 #define FIRST_LOOK   (1ull << 25) /* ticks: when to look how much time goes into translating; */
-#define QUIET_PART   16           /* less than this part of it is little */
+#define QUIET_PART   10           /* less than this part of it is little */
 #define PAUSE        7            /* executions between two recordings from a head */
 #define CANDIDATES   1024         /* heads whose paths are kept until one is chosen */
 #define RECORDINGS   4            /* paths of each */
@@ -135,13 +135,13 @@ static void recount_plain(uint32_t segment)
 /*
  * As long as much of the time goes into translating, the program is still starting, or its profile
  * is flat: traces would not pay, and to count heads costs. Looks whether that is over whenever the
- * program has run twice as long.
+ * program has run half as long again.
  */
 static void wait_for_quiet(void)
 {
     static uint64_t looked, translated; /* the last time */
     uint64_t age = hp_engine_ticks() - hp_engine.tsc_start;
-    if (age < FIRST_LOOK || age < 2 * looked)
+    if (age < FIRST_LOOK || age < looked + looked / 2)
         return;
     waits = hp_engine.translate_tsc - translated > (age - looked) / QUIET_PART;
     looked = age;
