@@ -96,11 +96,11 @@ def differing_fields(a, b):
             yield "%s alone %s engine %s" % (name, x[::-1].hex(), y[::-1].hex())
 
 
-def path_rows(path, *options):
-    """The paths of a file of programs, a sorted list of rows."""
+def rows_of(path, view, *options):
+    """What a file of programs did, a sorted list of rows."""
     profile = path + ".hotpath"
-    for command in (["record", "-q", *engine.OPTIONS, "--profile", "paths", *options, "-o", profile, "--", path],
-                    ["report", "--csv", "--top", "0", profile, "paths"]):
+    for command in (["record", "-q", *engine.OPTIONS, *options, "-o", profile, "--", path],
+                    ["report", "--csv", "--top", "0", profile, view]):
         result = engine.alone([engine.HOTPATH, *command])
         if result.status != 0:
             return ["status %s: %s" % (result.status, result.stderr.decode(errors="replace"))]
@@ -108,14 +108,24 @@ def path_rows(path, *options):
     return sorted(result.stdout.decode().splitlines())
 
 
-def compare_paths(path):
-    """Complaints about paths that are counted in the cache (docs/counted-paths.md)."""
-    streamed, counted = path_rows(path, "--record", "stream"), path_rows(path)
+def compare_rows(path, view, streams, counts):
+    """Complaints about what is counted in the cache, in a view: it must be what the stream says."""
+    streamed, counted = rows_of(path, view, *streams), rows_of(path, view, *counts)
     if streamed == counted:
         return []
-    return ["paths: %d rows only of the stream, %d only counted: %s" % (
-        len(set(streamed) - set(counted)), len(set(counted) - set(streamed)),
+    return ["%s: %d rows only of the stream, %d only counted: %s" % (
+        view, len(set(streamed) - set(counted)), len(set(counted) - set(streamed)),
         sorted(set(streamed) ^ set(counted))[:4])]
+
+
+def compare_counted(path, modes):
+    complaints = []
+    if "paths" in modes:
+        complaints += compare_rows(path, "paths", ["--profile", "paths", "--record", "stream"],
+                                   ["--profile", "paths"])
+    if "count" in modes:
+        complaints += compare_rows(path, "edges", ["--profile", "exact"], ["--profile", "counts"])
+    return complaints
 
 
 def run_group(seeds, options, folder):
@@ -132,8 +142,8 @@ def run_group(seeds, options, folder):
         got = in_order(engine.watched(mode, [path]))
         if got != expected:
             complaints += ["mode %s: %s" % (mode, line) for line in explain(runs, expected, got)]
-    if "paths" in options.modes and not options.storm:
-        complaints += compare_paths(path)
+    if not options.storm:
+        complaints += compare_counted(path, options.modes)
     if not options.keep:
         for name in (path, path + ".s", path + ".o"):
             os.unlink(name)

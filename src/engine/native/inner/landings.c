@@ -93,7 +93,7 @@ uint8_t *hp_landing_write(uint8_t *place, uint32_t segment, const uint8_t *code)
     hp_emit_byte(&e, 0xff); /* jmp [rip - ...] */
     hp_emit_byte(&e, 0x25);
     hp_emit_u32(&e, hp_emit_rel(e.at + 4, (uint64_t)(uintptr_t)place));
-    emit_distance(&e, HP_AT_TARGET + 2, (uint32_t)((seg->start >> 16) - HP_CHECKED));
+    emit_distance(&e, HP_AT_TARGET + 2, (uint32_t)(seg->start >> 16) - (uint32_t)HP_CHECKED);
     hp_emit_check(&e, (uint64_t)(uintptr_t)place + 8);
     if (hp_traces_are_made()) {
         hp_emit_nops(&e, (unsigned)((uint64_t)(uintptr_t)place + SWITCH_AT - e.at));
