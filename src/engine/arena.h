@@ -112,16 +112,14 @@ struct hp_arena_wish {
  * HP_RECORD_COUNT. How often the segment with this id ran to its end and left through its branch's
  * target ([1]: taken, or any direct transfer) or by falling through ([0]). Indirect ends are not
  * counted here: they are two words in the ring, the id of the segment left and the id (of one
- * block) entered.
+ * block) entered. Some ways out follow from the others, and are not counted (struct hp_derived).
+ *
+ * No segment has id 0: left[0] of that counter is where the thread has arrived, while it is in the
+ * engine; else 0.
  */
 struct hp_counter {
     uint64_t left[2];
 };
-
-/*
- * Some ways out are not counted (struct hp_derived). No segment has id 0: the first number of that
- * counter is where the thread has arrived, while it is in the engine; else 0.
- */
 
 /*
  * HP_RECORD_PATHS. A thread's window is an array of uint64_t: how often it executed the path with

@@ -56,10 +56,10 @@ static void solve_from(struct hp_balance *balance, const struct hp_derived *edge
     }
 }
 
-enum hp_err hp_balance_solve(struct hp_balance *balance, const struct hp_derived *edges, size_t n,
-                             uint64_t *counts, size_t *invalid)
+size_t hp_balance_solve(struct hp_balance *balance, const struct hp_derived *edges, size_t n,
+                        uint64_t *counts)
 {
-    *invalid = 0;
+    size_t invalid = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t ends[] = {edges[i].from, edges[i].to};
         counts[i] = 0;
@@ -69,10 +69,10 @@ enum hp_err hp_balance_solve(struct hp_balance *balance, const struct hp_derived
         }
     }
     for (size_t i = 0; i < n; i++) {
-        solve_from(balance, edges, edges[i].from, counts, invalid);
-        solve_from(balance, edges, edges[i].to, counts, invalid);
+        solve_from(balance, edges, edges[i].from, counts, &invalid);
+        solve_from(balance, edges, edges[i].to, counts, &invalid);
     }
     for (size_t i = 0; i < n; i++) /* what is left are cycles */
-        *invalid += balance->nodes[edges[i].from].degree && balance->nodes[edges[i].to].degree;
-    return HP_OK;
+        invalid += balance->nodes[edges[i].from].degree && balance->nodes[edges[i].to].degree;
+    return invalid;
 }

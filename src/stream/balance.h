@@ -20,11 +20,11 @@ void hp_balance_add(struct hp_balance *balance, uint32_t from, uint32_t to, uint
 
 /*
  * The counts of the edges, which have nodes other than 0 and two different ones each. Call it once,
- * after all hp_balance_add(). Returns how many have no valid count (then it is 0): they are not a
+ * after all hp_balance_add(). Returns how many have no valid count (it is 0 then): they are not a
  * forest, or would have to be negative. Where something is missing in the flow, the counts on the
  * way to it are wrong by as much.
  */
-enum hp_err hp_balance_solve(struct hp_balance *balance, const struct hp_derived *edges, size_t n,
-                             uint64_t *counts, size_t *invalid);
+size_t hp_balance_solve(struct hp_balance *balance, const struct hp_derived *edges, size_t n,
+                        uint64_t *counts);
 
 #endif

@@ -684,7 +684,7 @@ static enum hp_err derive(struct hp_tally *t)
         err = hp_fail_nomem();
     if (err == HP_OK) {
         fill(t, balance);
-        err = hp_balance_solve(balance, t->derived, t->n_derived, counts, &invalid);
+        invalid = hp_balance_solve(balance, t->derived, t->n_derived, counts);
     }
     hp_balance_free(balance);
     if (err == HP_OK)
