@@ -114,8 +114,8 @@ struct hp_arena_wish {
  * counted here: they are two words in the ring, the id of the segment left and the id (of one
  * block) entered. Some ways out follow from the others, and are not counted (struct hp_derived).
  *
- * No segment has id 0: left[0] of that counter is where the thread has arrived, while it is in the
- * engine; else 0.
+ * No segment has id 0: left[0] of that counter is where the thread arrived last when it was in the
+ * engine; 0: nowhere.
  */
 struct hp_counter {
     uint64_t left[2];

@@ -378,7 +378,6 @@ static _Noreturn void probe(struct hp_self *self, uint64_t pc, uint32_t id)
     self->probing = true;
     self->probe_id = id;
     hp_words_go_on(self, pc);
-    hp_words_arrived(self, pc); /* until it has run */
     atomic_store(&self->where, HP_IN_CACHE);
     hp_enter_native(self);
 }
@@ -415,7 +414,6 @@ void hp_step(struct hp_self *self)
     uint32_t id = describe_insn(self, pc, &insn);
     if (insn.kind == HP_X86_SYSCALL) {
         hp_words_go_on(self, pc);
-        hp_words_arrived(self, pc);
         hp_syscall_at(self, pc, id);
     }
     probe(self, pc, id);

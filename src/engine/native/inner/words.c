@@ -70,7 +70,7 @@ void hp_words_go_on(struct hp_self *self, uint64_t at)
                                (uint32_t)(at >> 32)};
         hp_words_event(self, hp_word_event(HP_WORD_MOVED, 0), payload, 4);
     }
-    *arrived = 0;
+    *arrived = at; /* it may be stopped before it has gone on */
 }
 
 void hp_words_ran(struct hp_self *self, uint32_t id, bool taken, uint64_t to)
