@@ -156,8 +156,8 @@ static void take_back(struct hp_self *self, const struct hp_last *l)
         self->address_seen = NULL;
     }
     hp_words_arrived(self, l->pc);
-    if (l->insns > 1)
-        hp_words_ran_part(self, l->id, l->insns - 1);
+    if (l->insns > 1 || (l->before_by && hp_engine.mode == HP_RECORD_COUNT))
+        hp_words_ran_part(self, l->id, l->insns - 1); /* also says where the transfer went */
     else if (l->before)
         hp_words_ran(self, l->before, l->before_taken, l->pc);
 }
@@ -173,6 +173,7 @@ void hp_last_read(const struct hp_self *self, struct hp_last *l)
     if (hp_segs[exit->segment].n_pieces > 1) {
         l->before = piece[-1].id;
         l->before_taken = piece[-1].taken;
+        l->before_by = piece[-1].taken == HP_WENT_BY;
     }
     unsigned size = (unsigned)(l->behind - l->pc);
     if (size > 15 || !hp_copy(l->bytes, (const void *)l->pc, size))

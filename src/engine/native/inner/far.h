@@ -16,6 +16,7 @@ struct hp_last {
     uint32_t insns;  /* in its block */
     uint32_t before; /* id of the run up to the previous block, 0: none */
     bool before_taken;
+    bool before_by; /* it ended with an indirect transfer */
 };
 
 /* The instruction at the exit by which the thread left the cache. Call it before the thread
