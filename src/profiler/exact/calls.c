@@ -5,13 +5,12 @@
  */
 #include "base/grow.h"
 #include "profiler/exact/contexts.h"
-#include "profiler/exact/exact_impl.h"
+#include "profiler/exact/excursions.h"
 #include "profiler/exact/loops.h"
+#include "profiler/exact/ops.h"
 
 /* For the steps of a call or return: out of line they cost a tenth of the speed. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
-
-#define STUB_INSNS 5 /* the longest PLT entry: AArch64's with a landing pad */
 
 ALWAYS_INLINE struct hp_frame *top(struct hp_exact_thread *t)
 {
@@ -86,6 +85,8 @@ static __attribute__((noinline)) void ask(struct hp_exact *exact, uint32_t block
     struct hp_stack_block *spot = &exact->spots[block];
     spot->function = hp_functions_of_block(exact->functions, block);
     spot->entry = hp_functions_is_entry(exact->functions, block);
+    if (spot->asked)
+        hp_ops_learned(exact, block);
     spot->asked = true;
 }
 
@@ -121,6 +122,12 @@ static __attribute__((noinline)) void settle(struct hp_exact_thread *t, uint32_t
 {
     t->exact->spots[block].returned_to = true;
     t->exact->homes[block] = top(t) ? top(t)->function : HP_NO_ID;
+    hp_ops_learned(t->exact, block);
+}
+
+uint32_t hp_exact_function_of(struct hp_exact_thread *t, uint32_t block)
+{
+    return function_of(t, block);
 }
 
 /* The function of a block: by symbol, or else the one that is running. */
@@ -225,7 +232,7 @@ ALWAYS_INLINE enum hp_how on_return(struct hp_exact_thread *t, uint32_t from, ui
 static bool is_stub(struct hp_exact_thread *t, uint32_t block)
 {
     uint32_t insns = t->cells[t->exact->spots[block].unit].insns;
-    return t->exact->spots[block].flow == HP_FLOW_JUMP_IND && insns <= STUB_INSNS && top(t) &&
+    return t->exact->spots[block].flow == HP_FLOW_JUMP_IND && insns <= HP_STUB_INSNS && top(t) &&
            t->clock - top(t)->entered == insns;
 }
 
@@ -319,28 +326,13 @@ static __attribute__((noinline)) void show_loops(struct hp_exact_thread *t, uint
     transfer(t, t->cells[t->exact->spots[from].unit].watch & HP_WATCH_LAST, from, to, true);
 }
 
-/* The operation of an inner transfer that has just been shown to the stack. */
-static struct hp_exact_op make_op(struct hp_exact_thread *t, uint32_t from, uint32_t to,
-                                  uint64_t insns, uint32_t at)
-{
-    const struct hp_stack_block *a = &t->exact->spots[from], *b = &t->exact->spots[to];
-    bool known = a->asked && b->asked && a->function != HP_NO_ID && b->function != HP_NO_ID;
-    return (struct hp_exact_op){.expects = a->end,
-                                .insns = (uint32_t)insns,
-                                .from = from,
-                                .to = to,
-                                .function = b->function,
-                                .caller = a->function,
-                                .at = (uint8_t)at,
-                                .is_call = known && a->flow == HP_FLOW_CALL && b->start != a->end};
-}
-
 /* Stores the `n` operations of a run; without memory for them it stays new. `last`: what to watch
  * at its end. */
-static void keep_ops(struct hp_exact_thread *t, struct hp_exact_cell *cell,
-                     const struct hp_exact_op *ops, uint32_t n, uint32_t last)
+static void keep_ops(struct hp_exact_thread *t, struct hp_exact_cell *cell, struct hp_exact_op *ops,
+                     uint32_t n, uint32_t last)
 {
     cell->watch |= last;
+    hp_excursions_find(ops, n);
     if (t->n_ops + n > HP_WATCH_MAX ||
         hp_grow(&t->ops, &t->cap_ops, t->n_ops + n, sizeof *ops) != HP_OK)
         return;
@@ -361,23 +353,39 @@ static __attribute__((noinline)) void cover(struct hp_exact_thread *t, uint32_t 
         hp_exact_loops_covered(t, t->exact->spots[blocks[i]].unit);
 }
 
+/* Shows an inner transfer to the stack, and finds out what it always does. */
+static void show_inner(struct hp_exact_thread *t, uint32_t unit, uint32_t from, uint32_t to,
+                       struct hp_exact_op *op)
+{
+    if (t->loops)
+        show_loops(t, from, to);
+    else
+        show(t, from, to);
+    hp_ops_resolve(t, unit, from, to, op);
+}
+
 /*
- * Walks the inner transfers of a run, starting at `clock`. With `counts` they are counted too:
- * for the last run of a batch, whose successor is not known yet. Returns the clock at the start of
- * the last block.
+ * Walks the inner transfers of a run from its block `first` on, which starts at `clock`. With
+ * `counts` they are counted too: for the last run of a batch, whose successor is not known yet.
+ * Returns the clock at the start of the last block.
  */
 static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32_t unit,
-                                               uint64_t clock, bool counts)
+                                               uint32_t first, uint64_t clock, bool counts)
 {
     const struct hp_stack_block *spots = t->exact->spots;
     struct hp_exact_op ops[HP_RUN_MAX];
-    uint64_t start = clock;
+    uint64_t start = clock, learned = t->exact->learned;
     size_t marked = t->loops ? t->loops->n_marked : 0;
     uint32_t n, n_ops = 0;
     const uint32_t *blocks = hp_code_unit(t->exact->code, unit, &n);
-    for (uint32_t i = 0; i + 1 < n; i++) {
+    for (uint32_t i = first; i + 1 < n; i++) {
         uint32_t from = spots[blocks[i]].unit;
+        struct hp_exact_op *op = &ops[n_ops];
         clock += t->cells[from].insns;
+        *op = (struct hp_exact_op){.insns = (uint32_t)(clock - start),
+                                   .from = blocks[i],
+                                   .to = blocks[i + 1],
+                                   .at = (uint8_t)i};
         if (counts)
             hp_exact_count_edge(t, from, blocks[i + 1]);
         else
@@ -386,38 +394,120 @@ static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32
             hp_exact_loops_covered(t, from);
         if (t->cells[from].watch) {
             t->clock = clock;
-            if (t->loops)
-                show_loops(t, blocks[i], blocks[i + 1]);
-            else
-                show(t, blocks[i], blocks[i + 1]);
-            ops[n_ops++] = make_op(t, blocks[i], blocks[i + 1], clock - start, i);
+            show_inner(t, unit, blocks[i], blocks[i + 1], op);
+            n_ops += op->does != HP_DOES_NOTHING || t->loops;
         } else if (t->loops && hp_exact_loops_matter(t->loops, blocks[i + 1])) {
             hp_exact_loops_follow(t, blocks[i], blocks[i + 1]);
-            ops[n_ops++] = (struct hp_exact_op){
-                .from = blocks[i], .to = blocks[i + 1], .at = (uint8_t)i, .follows = true};
+            op->does = HP_DOES_FOLLOW;
+            n_ops++;
         }
     }
     if (!counts && t->loops && t->loops->cover)
         hp_exact_loops_covered(t, spots[blocks[n - 1]].unit);
     uint32_t last = t->cells[spots[blocks[n - 1]].unit].watch & HP_WATCH_LAST;
-    if (!counts && t->loops && t->loops->n_marked != marked)
-        t->cells[unit].watch |= last; /* headers were found on the way: it must be walked again */
+    bool again = t->exact->learned != learned || (t->loops && t->loops->n_marked != marked);
+    if (!counts && (again || first)) /* something was learned on the way: it is walked again */
+        t->cells[unit].watch |= last;
     else if (!counts)
         keep_ops(t, &t->cells[unit], ops, n_ops, last);
     return clock;
 }
 
+ALWAYS_INLINE uint32_t caller_of(struct hp_exact_thread *t, const struct hp_exact_op *op)
+{
+    return op->caller == HP_NO_ID && top(t) ? top(t)->function : op->caller;
+}
+
+/* Whether the top frame, or one that jumped there, may be of this function. */
+ALWAYS_INLINE bool is_among_tails(struct hp_exact_thread *t, uint32_t function)
+{
+    const size_t most = 8;
+    for (size_t i = 1; i <= most && i <= t->n_frames; i++) {
+        const struct hp_frame *frame = &t->frames[t->n_frames - i];
+        if (frame->function == function || frame->kind != HP_FRAME_TAIL)
+            return frame->function == function;
+    }
+    return true;
+}
+
+/* Without loops; false: the transfer must be shown. */
+ALWAYS_INLINE bool do_op(struct hp_exact_thread *t, const struct hp_exact_op *op)
+{
+    const struct hp_frame *frame = top(t);
+    switch (op->does) {
+    case HP_DOES_CALL:
+        push(t, HP_FRAME_CALL, op->expects, op->function, caller_of(t, op), op->from, false);
+        return true;
+    case HP_DOES_RETURN:
+        if (!frame || frame->expects != op->expects)
+            return false;
+        while (top(t)->kind == HP_FRAME_TAIL)
+            pop(t, false);
+        pop(t, false);
+        return true;
+    case HP_DOES_STAY: return frame && frame->function == op->function;
+    case HP_DOES_TAIL:
+        if (!frame || is_among_tails(t, op->function))
+            return false;
+        push(t, HP_FRAME_TAIL, frame->expects, op->function, caller_of(t, op), op->from, false);
+        return true;
+    default: return false;
+    }
+}
+
+/* Shows an excursion to the stack. The first time from its context, what it does is kept. */
+static void show_excursion(struct hp_exact_thread *t, uint32_t first, uint64_t clock, bool keeps)
+{
+    struct hp_visit visits[HP_RUN_MAX];
+    uint32_t visit_of[HP_RUN_MAX], n = 0, context = top(t)->context;
+    const size_t base = t->n_frames, end = first + t->ops[first].length;
+    for (size_t i = first; i < end; i++) {
+        size_t before = t->n_frames;
+        t->clock = clock + t->ops[i].insns;
+        do_op(t, &t->ops[i]);
+        for (size_t k = t->n_frames; k < before && k >= base; k++)
+            visits[visit_of[k - base]].insns = (uint32_t)(t->clock - t->frames[k].entered);
+        if (t->n_frames > before && before >= base) {
+            visit_of[before - base] = n;
+            visits[n++].context = t->frames[before].context;
+        }
+    }
+    if (keeps && t->n_frames == base)
+        hp_excursions_add(t, first, context, visits, n);
+}
+
+/* An excursion from another context than the last time. */
+static __attribute__((noinline)) void run_excursion(struct hp_exact_thread *t, uint32_t first,
+                                                    uint64_t clock)
+{
+    uint32_t index = hp_excursions_get(t, first, top(t)->context);
+    if (index < HP_EXCURSION_SHOWN)
+        t->excursions.counts[index]++;
+    else
+        show_excursion(t, first, clock, index == HP_NO_ID);
+}
+
 /* The inner transfers of a run that was walked before. */
-static __attribute__((noinline)) void run_ops(struct hp_exact_thread *t, uint32_t watch,
-                                              uint64_t clock)
+static __attribute__((noinline)) void run_ops(struct hp_exact_thread *t, uint32_t unit,
+                                              uint32_t watch, uint64_t clock)
 {
     const struct hp_exact_op *op = &t->ops[hp_watch_place(watch)];
+    bool has_room = t->n_frames + HP_RUN_MAX < t->exact->most_frames;
     for (;; op++) {
         t->clock = clock + op->insns;
-        if (op->is_call)
-            push(t, HP_FRAME_CALL, op->expects, op->function, op->caller, op->from, false);
-        else
+        if (op->length && has_room && t->n_frames) {
+            if (op->context == top(t)->context && op->excursion < HP_EXCURSION_SHOWN)
+                t->excursions.counts[op->excursion]++;
+            else
+                run_excursion(t, (uint32_t)(op - t->ops), clock);
+            op += op->length - 1;
+        } else if (!do_op(t, op)) {
             show(t, op->from, op->to);
+            if (t->cells[unit].watch & HP_WATCH_NEW) { /* the others do something else now */
+                walk(t, unit, op->at + 1u, t->clock, false);
+                break;
+            }
+        }
         if (!op->more)
             break;
     }
@@ -431,15 +521,16 @@ static __attribute__((noinline)) void run_loop_ops(struct hp_exact_thread *t, ui
     for (size_t i = hp_watch_place(watch);; i++) {
         const struct hp_exact_op *op = &t->ops[i]; /* the array may grow on the way */
         bool more = op->more;
-        if (op->follows) {
+        if (op->does == HP_DOES_FOLLOW) {
             hp_exact_loops_follow(t, op->from, op->to);
         } else {
             if (t->loops->cover)
                 cover(t, unit, first, op->at + 1u);
             first = op->at + 1u;
             t->clock = clock + op->insns;
-            if (op->is_call) {
-                push(t, HP_FRAME_CALL, op->expects, op->function, op->caller, op->from, true);
+            if (op->does == HP_DOES_CALL) {
+                push(t, HP_FRAME_CALL, op->expects, op->function, running(t, op->from), op->from,
+                     true);
                 hp_exact_loops_call(t, op->to);
             } else {
                 show_loops(t, op->from, op->to);
@@ -464,11 +555,11 @@ ALWAYS_INLINE void count_steps(struct hp_exact_thread *t, const struct hp_step *
         uint32_t to = steps[1].first, watch = cell->watch;
         if (watch & HP_WATCH_INNER) {
             if (watch & HP_WATCH_NEW)
-                walk(t, steps->unit, clock, false);
+                walk(t, steps->unit, 0, clock, false);
             else if (loops)
                 run_loop_ops(t, steps->unit, watch, clock);
             else
-                run_ops(t, watch, clock);
+                run_ops(t, steps->unit, watch, clock);
         } else if (loops && t->loops->cover) {
             hp_exact_loops_covered(t, steps->unit);
         }
@@ -486,7 +577,7 @@ ALWAYS_INLINE void count_steps(struct hp_exact_thread *t, const struct hp_step *
             hp_exact_loops_follow(t, t->exact->lasts[steps->unit], to);
         }
     }
-    t->clock = walk(t, steps->unit, clock, true);
+    t->clock = walk(t, steps->unit, 0, clock, true);
 }
 
 void hp_exact_count(struct hp_exact_thread *t, const struct hp_step *steps, size_t n)
@@ -498,6 +589,11 @@ void hp_exact_count(struct hp_exact_thread *t, const struct hp_step *steps, size
 }
 
 /* --- Without a stack -------------------------------------------------------------------------- */
+
+static bool is_call(const struct hp_stack_block *from, const struct hp_stack_block *to)
+{
+    return (from->flow == HP_FLOW_CALL || from->flow == HP_FLOW_CALL_IND) && to->start != from->end;
+}
 
 static void add_calls(struct hp_exact_thread *t, uint32_t from, uint32_t callee, uint64_t count)
 {
@@ -513,16 +609,11 @@ static uint32_t entered_by_jump(struct hp_exact_thread *t, uint32_t from, uint32
     const struct hp_stack_block *a = &t->exact->spots[from];
     uint32_t function = function_of(t, to);
     bool stub = a->flow == HP_FLOW_JUMP_IND &&
-                hp_code_block(t->exact->code, from)->insns <= STUB_INSNS &&
+                hp_code_block(t->exact->code, from)->insns <= HP_STUB_INSNS &&
                 function_of(t, from) != HP_NO_ID && a->entry;
     if (function == HP_NO_ID && (stub || enters_module(t, from, to)))
         function = enter(t, to);
     return function != function_of(t, from) && t->exact->spots[to].entry ? function : HP_NO_ID;
-}
-
-static bool is_call(const struct hp_stack_block *from, const struct hp_stack_block *to)
-{
-    return (from->flow == HP_FLOW_CALL || from->flow == HP_FLOW_CALL_IND) && to->start != from->end;
 }
 
 static bool is_jump(const struct hp_stack_block *from)

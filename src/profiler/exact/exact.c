@@ -3,6 +3,7 @@
 
 #include "base/grow.h"
 #include "profiler/exact/contexts.h"
+#include "profiler/exact/excursions.h"
 #include "profiler/exact/loops.h"
 
 #include <stdlib.h>
@@ -41,6 +42,7 @@ static void free_tables(struct hp_exact_thread *thread)
     thread->n_cells = thread->cap_cells = 0;
     free(thread->ops);
     thread->ops = NULL;
+    hp_excursions_fini(&thread->excursions);
     hp_map64_fini(&thread->extra_of);
     free(thread->extra);
     thread->extra = NULL;
@@ -143,6 +145,7 @@ void hp_exact_seal(struct hp_exact_thread *t)
     if (t->sealed)
         return;
     t->sealed = true;
+    hp_excursions_settle(t);
     hp_exact_contexts_seal(t);
     if (!t->unordered && !seal_tables(t, &index))
         t->exact->out_of_memory = true;
@@ -161,6 +164,7 @@ static enum hp_err grow_spots(struct hp_exact *exact)
     HP_TRY(hp_grow(&exact->spots, &exact->cap_spots, n, sizeof *exact->spots));
     HP_TRY(hp_grow(&exact->member_of, &exact->cap_member_of, n, sizeof *exact->member_of));
     HP_TRY(hp_grow(&exact->homes, &exact->cap_homes, n, sizeof *exact->homes));
+    HP_TRY(hp_grow(&exact->reliance_of, &exact->cap_reliance_of, n, sizeof *exact->reliance_of));
     for (; exact->n_spots < n; exact->n_spots++) {
         const struct hp_block *block = hp_code_block(exact->code, (uint32_t)exact->n_spots);
         exact->homes[exact->n_spots] = HP_NO_ID;
@@ -428,6 +432,8 @@ static void free_exact(struct hp_profiler *profiler)
     free(exact->lasts);
     free(exact->members);
     free(exact->member_of);
+    free(exact->reliances);
+    free(exact->reliance_of);
     free(exact->homes);
     free(exact->buffer);
     hp_exact_loops_free(exact);

@@ -40,17 +40,46 @@ static inline uint32_t hp_watch_place(uint32_t watch)
     return watch >> 2 & 0x0fffffffu;
 }
 
+/* What an inner transfer of a run does to the shadow stack (ops.h). */
+enum hp_op_does {
+    HP_DOES_SHOW,    /* depends on the stack: it is shown the transfer */
+    HP_DOES_CALL,    /* a call of `function` */
+    HP_DOES_RETURN,  /* a return, if the top frame expects it */
+    HP_DOES_STAY,    /* a jump inside `function`, if that is running */
+    HP_DOES_TAIL,    /* a jump that enters `function`, if no jump has led from there to here */
+    HP_DOES_NOTHING, /* kept with loops only */
+    HP_DOES_FOLLOW,  /* with loops: not shown to the stack */
+};
+
 /* An inner transfer of a run that concerns the shadow stack, or loops, `insns` instructions after
- * the run's start. A direct call between known functions is always the same one: `is_call`. */
+ * the run's start. */
 struct hp_exact_op {
-    uint64_t expects;
+    uint64_t expects; /* of a call: where it returns to; of a return: where it leads */
     uint32_t insns;
-    uint32_t from, to;         /* blocks */
-    uint32_t function, caller; /* of a call */
-    uint8_t at;                /* `from` is the run's block of this index */
-    bool is_call;
-    bool follows; /* concerns loops only: not shown to the stack */
-    bool more;    /* the next one belongs to the same run */
+    uint32_t from, to; /* blocks */
+    uint32_t function;
+    uint32_t caller;    /* of what is entered; HP_NO_ID: the running function */
+    uint32_t context;   /* from which the excursion began last; HP_NO_ID: none */
+    uint32_t excursion; /* its index (excursions.h) from there */
+    uint8_t length;     /* of the excursion that begins here, in operations; 0: none does */
+    uint8_t at;         /* `from` is the run's block of this index */
+    uint8_t does;       /* enum hp_op_does */
+    bool more;          /* the next one belongs to the same run */
+};
+
+/* A frame of an excursion (excursions.h), and what is executed until it ends. */
+struct hp_visit {
+    uint32_t context;
+    uint32_t insns;
+};
+
+/* All zero: none. */
+struct hp_excursions {
+    struct hp_map64 of; /* context << 32 | position of the first operation -> index */
+    uint64_t *counts;   /* by index */
+    uint32_t *first;    /* likewise, into `visits`; the next one's is the end */
+    struct hp_visit *visits;
+    size_t n, n_visits, cap_counts, cap_first, cap_visits;
 };
 
 /*
@@ -69,6 +98,12 @@ struct hp_stack_block {
     bool entry : 1; /* it is the first block of its function */
     bool odd : 1;   /* with loops: a jump from here pushed or popped a frame inside one function */
     bool returned_to; /* a return led here */
+};
+
+/* A run whose operations rely on what is not known about a block. */
+struct hp_reliance {
+    uint32_t unit;
+    uint32_t next; /* of the same block: index + 1, 0: none */
 };
 
 /* A block with a direct jump that is in a run. */
@@ -128,6 +163,7 @@ struct hp_exact_thread {
     size_t n_cells, cap_cells;
     struct hp_exact_op *ops;
     size_t n_ops, cap_ops;
+    struct hp_excursions excursions;
     struct hp_map64 extra_of; /* unit << 32 | successor -> extra */
     uint64_t *extra;
     size_t n_extra, cap_extra;
@@ -177,6 +213,11 @@ struct hp_exact {
     size_t n_members, cap_members;
     uint32_t *member_of; /* by block id: the first of its members, index + 1 */
     size_t cap_member_of;
+    struct hp_reliance *reliances;
+    size_t n_reliances, cap_reliances;
+    uint32_t *reliance_of; /* by block id: the first of them, index + 1 */
+    size_t cap_reliance_of;
+    uint64_t learned;       /* how often something became known about a block */
     struct hp_step *buffer; /* for batches, of HP_BATCH_MAX + 1 */
     struct hp_exact_thread **threads;
     size_t n_threads, cap_threads;
@@ -187,6 +228,8 @@ struct hp_exact {
     uint64_t searched;            /* search steps for frames and contexts, for tests */
     bool out_of_memory;
 };
+
+#define HP_STUB_INSNS 5 /* the longest PLT entry: AArch64's with a landing pad */
 
 /* --- The shadow stack (calls.c) --------------------------------------------------------------- */
 
@@ -204,6 +247,9 @@ void hp_exact_count_calls(struct hp_exact_thread *thread, const struct hp_edge_c
 
 /* The index of the call from `caller` to `callee`, added if new; HP_NO_ID: out of memory. */
 uint32_t hp_exact_find_call(struct hp_exact_thread *thread, uint32_t caller, uint32_t callee);
+
+/* The function of a block by its symbol, or the one entered there; else HP_NO_ID. */
+uint32_t hp_exact_function_of(struct hp_exact_thread *thread, uint32_t block);
 
 /* A new history starts with `block`. */
 void hp_exact_begin(struct hp_exact_thread *thread, uint32_t block);

@@ -73,9 +73,18 @@ static void add_calls(const struct hp_exact_thread *t, struct hp_exact_sums *sum
         sums->calls[t->calls[call].callee] += count;
 }
 
+static void add_excursions(const struct hp_exact_thread *t, struct hp_exact_sums *sums)
+{
+    const struct hp_excursions *e = &t->excursions;
+    for (size_t i = 0; i < e->n; i++)
+        for (uint32_t k = e->first[i]; k < e->first[i + 1]; k++)
+            add_calls(t, sums, t->context_more[e->visits[k].context].call, e->counts[i]);
+}
+
 /* While a thread runs, contexts count calls when their frames end; those on the stack have not. */
 static void add_contexts(const struct hp_exact_thread *t, struct hp_exact_sums *sums)
 {
+    add_excursions(t, sums);
     for (size_t i = 1; i < t->n_contexts; i++)
         add_calls(t, sums, t->context_more[i].call, t->contexts[i].calls);
     for (size_t i = 0; i < t->n_frames; i++)

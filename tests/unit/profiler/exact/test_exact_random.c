@@ -372,9 +372,20 @@ static void pass_event(struct hp_sink *sink, const struct hp_event *event)
     s->exact->ops->event(s->state, event);
 }
 
-/* The same words by steps, a few at a time, must give the same. */
-static void check_steps(struct stream *s, struct hp_functions *functions, const uint32_t *words,
-                        size_t n, struct model *m)
+static uint64_t excursions; /* that were counted, not shown to the stack */
+
+static uint64_t count_excursions(const struct hp_exact_thread *t)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < t->excursions.n; i++)
+        sum += t->excursions.counts[i];
+    return sum;
+}
+
+/* The profile of the words by steps, a few at a time. */
+static struct hp_profile *run_steps(struct stream *s, struct hp_functions *functions,
+                                    const uint32_t *words, size_t n, size_t most_contexts,
+                                    struct hp_cursor_stats *stats)
 {
     struct stepping by = {.sink = {.steps = pass_steps, .event = pass_event}};
     const struct hp_thread thread = {.id = 0, .pid = 10, .tid = 10};
@@ -383,7 +394,7 @@ static void check_steps(struct stream *s, struct hp_functions *functions, const 
     uint64_t seed = n;
     uint32_t most = 1u << random_below(&seed, 12);
     assert_int_equal(hp_exact_new(s->code, functions, false, &by.exact), HP_OK);
-    ((struct hp_exact *)by.exact)->most_contexts = m->most_contexts;
+    ((struct hp_exact *)by.exact)->most_contexts = most_contexts;
     assert_int_equal(by.exact->ops->start_thread(by.exact, &thread, &by.state), HP_OK);
     assert_int_equal(hp_cursor_new(s->code, NULL, &by.sink, &cursor), HP_OK);
     for (size_t i = 0, some; i < n; i += some) {
@@ -391,16 +402,26 @@ static void check_steps(struct stream *s, struct hp_functions *functions, const 
         some = some < n - i ? some : n - i;
         assert_int_equal(hp_cursor_feed(cursor, words + i, some), HP_OK);
     }
+    excursions += count_excursions(by.state);
     assert_int_equal(hp_cursor_end(cursor, HP_END_EXIT), HP_OK);
-    assert_memory_equal(hp_cursor_stats(cursor), hp_cursor_stats(s->cursor),
-                        sizeof(struct hp_cursor_stats));
+    *stats = *hp_cursor_stats(cursor);
     assert_int_equal(hp_profile_new(&profile), HP_OK);
     finish_exact(s->code, functions, by.exact, profile);
     assert_int_equal(hp_profile_normalize(profile), HP_OK);
-    compare_profile(profile, m);
-    hp_profile_free(profile);
     hp_cursor_free(cursor);
     by.exact->ops->free(by.exact);
+    return profile;
+}
+
+/* The same words by steps must give the same. */
+static void check_steps(struct stream *s, struct hp_functions *functions, const uint32_t *words,
+                        size_t n, struct model *m)
+{
+    struct hp_cursor_stats stats;
+    struct hp_profile *profile = run_steps(s, functions, words, n, m->most_contexts, &stats);
+    assert_memory_equal(&stats, hp_cursor_stats(s->cursor), sizeof stats);
+    compare_profile(profile, m);
+    hp_profile_free(profile);
 }
 
 /* --- The same, counted ------------------------------------------------------------------------ */
@@ -632,6 +653,154 @@ static void count_programs(uint64_t first, uint64_t last, bool native, uint32_t 
     }
 }
 
+/* --- Calls that return within a run ------------------------------------------------------------
+ */
+
+#define SAME(a, b, array)                                                                          \
+    (assert_int_equal((a)->n_##array, (b)->n_##array),                                             \
+     assert_memory_equal((a)->array, (b)->array, (a)->n_##array * sizeof *(a)->array))
+
+static void compare_profiles(const struct hp_profile *a, const struct hp_profile *b)
+{
+    assert_int_equal(a->n_functions, b->n_functions);
+    SAME(a, b, block_counts);
+    SAME(a, b, edge_counts);
+    SAME(a, b, function_counts);
+    SAME(a, b, calls);
+    SAME(a, b, call_counts);
+    SAME(a, b, contexts);
+    SAME(a, b, context_counts);
+}
+
+/*
+ * A program of functions that call later ones, directly or not, and return, or end with a jump to
+ * one. The first starts again at its end.
+ */
+#define FUNCTIONS   24
+#define MOST_BLOCKS 8 /* of 8 bytes, in a function */
+struct tree {
+    uint64_t seed;
+    uint8_t bytes[FUNCTIONS * 64];
+    uint32_t blocks[FUNCTIONS]; /* of each function */
+    uint8_t kinds[FUNCTIONS][MOST_BLOCKS];
+    uint32_t targets[FUNCTIONS][MOST_BLOCKS];
+};
+
+static void put_block(struct tree *t, uint32_t function, uint32_t block, enum kind kind,
+                      uint32_t target)
+{
+    uint8_t *at = t->bytes + function * 64 + block * 8;
+    int32_t distance = (int32_t)(target * 64) - (int32_t)(function * 64 + block * 8 + 8);
+    static const uint8_t of_kind[][4] = {[RET] = {0x90, 0x90, 0x90, 0x90},
+                                         [JMP] = {0x90, 0x90, 0x90, 0xe9},
+                                         [CALL] = {0x90, 0x90, 0x90, 0xe8},
+                                         [CALL_IND] = {0x90, 0x90, 0xff, 0x15}};
+    memcpy(at, of_kind[kind], 4);
+    memcpy(at + 4, kind == RET ? (const void *)"\x90\x90\x90\xc3" : &distance, 4);
+    t->kinds[function][block] = (uint8_t)kind;
+    t->targets[function][block] = target;
+}
+
+static void make_tree(struct tree *t, uint64_t seed)
+{
+    *t = (struct tree){.seed = seed * 2654435761u + 88172645463325252u};
+    for (uint32_t f = 0; f < FUNCTIONS; f++) {
+        uint32_t left = FUNCTIONS - f - 1, n = left ? random_below(&t->seed, 4) : 0;
+        for (uint32_t i = 0; i < n; i++)
+            put_block(t, f, i, random_below(&t->seed, 4) ? CALL : CALL_IND,
+                      f + 1 + random_below(&t->seed, left));
+        bool jumps = f == 0 || (left && random_below(&t->seed, 4) == 0);
+        put_block(t, f, n, jumps ? JMP : RET,
+                  f == 0 ? 0 : f + 1 + random_below(&t->seed, left + !left));
+        t->blocks[f] = n + 1;
+    }
+}
+
+/* The starts of the first `n` blocks that it executes, as offsets. */
+static void run_tree(struct tree *t, uint32_t *starts, size_t n)
+{
+    uint32_t stack[FUNCTIONS + 1], depth = 0, at = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t f = at / 64, block = at % 64 / 8, kind = t->kinds[f][block];
+        starts[i] = at;
+        if (kind == CALL || kind == CALL_IND)
+            stack[depth++] = at + 8;
+        if (kind == RET)
+            at = stack[--depth];
+        else if (kind == CALL_IND)
+            at = 64 * (f + 1 + random_below(&t->seed, FUNCTIONS - f - 1) % 2);
+        else
+            at = 64 * t->targets[f][block];
+    }
+}
+
+/* The words for these blocks, each of a run of at most `most`: cut at the same places wherever the
+ * same code is executed. */
+static size_t make_words(struct tree *t, struct stream *s, const uint32_t *starts, size_t n,
+                         uint32_t most, struct hp_map64 *ids, uint32_t *words)
+{
+    size_t n_words = 0;
+    uint32_t parent = 0, length = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t key = (uint64_t)parent << 32 | starts[i];
+        uint32_t id = hp_map64_get(ids, key);
+        if (id == HP_MAP64_NONE) {
+            struct hp_segment segment = {.start = PROGRAM_BASE + starts[i],
+                                         .parent = parent,
+                                         .module = s->module,
+                                         .size = 8,
+                                         .bytes = t->bytes + starts[i]};
+            id = (uint32_t)ids->used + 1;
+            assert_int_equal(hp_code_add_segment(s->code, id, &segment), HP_OK);
+            assert_int_equal(hp_map64_put(ids, key, id), HP_OK);
+        }
+        uint64_t own = id; /* the same every time */
+        bool ends = ++length >= most || random_below(&own, most) == 0;
+        if (ends || i + 1 == n)
+            words[n_words++] = id;
+        parent = ends ? 0 : id;
+        length = ends ? 0 : length;
+    }
+    return n_words;
+}
+
+/* By runs, and by single blocks, each transfer of which is shown to the stack. */
+static void check_tree(uint64_t seed, bool stripped, size_t most_contexts)
+{
+    enum { BLOCKS = 20000 };
+    static uint32_t starts[BLOCKS], words[BLOCKS];
+    struct tree t;
+    struct stream s;
+    struct hp_map64 ids = {0};
+    struct hp_profile *profiles[2];
+    struct hp_cursor_stats stats;
+    make_tree(&t, seed);
+    stream_init(&s);
+    run_tree(&t, starts, BLOCKS);
+    for (int runs = 0; runs < 2; runs++) {
+        struct hp_functions *functions = new_functions(s.code);
+        functions->stripped = stripped;
+        uint32_t most = runs ? 2 + random_below(&t.seed, HP_RUN_MAX - 1) : 1;
+        size_t n = make_words(&t, &s, starts, BLOCKS, most, &ids, words);
+        profiles[runs] = run_steps(&s, functions, words, n, most_contexts, &stats);
+        free(functions);
+    }
+    compare_profiles(profiles[0], profiles[1]);
+    hp_profile_free(profiles[0]);
+    hp_profile_free(profiles[1]);
+    hp_map64_fini(&ids);
+    stream_fini(&s);
+}
+
+static void calls_return_within_runs(void **state)
+{
+    (void)state;
+    excursions = 0;
+    for (uint64_t seed = 1; seed <= 100; seed++)
+        check_tree(seed, seed % 2, seed % 5 ? HP_EXACT_CONTEXTS : 1 + seed % 7);
+    assert_in_range(excursions, 10000, UINT64_MAX);
+}
+
 static void random_programs_are_counted(void **state)
 {
     (void)state;
@@ -654,6 +823,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_programs_are_counted),
+        cmocka_unit_test(calls_return_within_runs),
         cmocka_unit_test(spoilt_streams_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
