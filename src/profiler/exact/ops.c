@@ -91,14 +91,14 @@ void hp_ops_resolve(struct hp_exact_thread *t, uint32_t unit, uint32_t from, uin
     op->to = to;
     switch (t->exact->spots[from].flow) {
     case HP_FLOW_CALL:
-    case HP_FLOW_CALL_IND: op->does = resolve_call(t, unit, op); break;
+    case HP_FLOW_CALL_IND: op->does = (uint8_t)resolve_call(t, unit, op); break;
     case HP_FLOW_RETURN:
         op->expects = t->exact->spots[to].start;
         op->does = t->exact->spots[from].may_not_go ? HP_DOES_SHOW : HP_DOES_RETURN;
         break;
     case HP_FLOW_JUMP:
     case HP_FLOW_COND:
-    case HP_FLOW_JUMP_IND: op->does = resolve_jump(t, unit, op); break;
+    case HP_FLOW_JUMP_IND: op->does = (uint8_t)resolve_jump(t, unit, op); break;
     default: op->does = HP_DOES_SHOW;
     }
 }

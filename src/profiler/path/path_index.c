@@ -34,7 +34,7 @@ static enum hp_err grow(struct hp_path_index *index, const struct hp_path_count 
 enum hp_err hp_path_index_add(struct hp_path_index *index, const struct hp_path_count *paths,
                               uint32_t place, uint64_t hash)
 {
-    if (!index->slots || index->used * 2 > index->mask)
+    if (!index->slots || index->used * 4 > index->mask)
         HP_TRY(grow(index, paths));
     place_in(index->slots, index->mask, place, hash);
     index->used++;
