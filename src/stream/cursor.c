@@ -128,6 +128,8 @@ static struct hp_chain chain_of_last(const struct hp_cursor *c)
                              .weight = HP_CHAIN_BLOCK + (int64_t)last->insns};
 }
 
+#define AHEAD 8 /* words whose chains are fetched before they are needed */
+
 /* With this many blocks in the buffer there is still room for the longest run. */
 #define BLOCKS_ROOM (HP_BATCH_MAX + 1 - HP_RUN_MAX)
 
@@ -148,6 +150,7 @@ fast_loop(struct hp_cursor *c, const uint32_t *words, size_t n, const bool by_st
     const uint32_t *at = words, *end = words + (n < room ? n : room);
     for (; at < end && (by_steps || count <= BLOCKS_ROOM); at++) {
         uint32_t word = *at; /* read once: the watched process can write there */
+        __builtin_prefetch(&chains[at[end - at > AHEAD ? AHEAD : 0]]);
         if (__builtin_expect(word >= limit, 0))
             break;
         const struct hp_chain *to = &chains[word];

@@ -63,12 +63,12 @@ ALWAYS_INLINE void pop(struct hp_exact_thread *t, const bool loops)
     const struct hp_frame *frame = &t->frames[--t->n_frames];
     struct hp_context *context = &t->contexts[frame->context];
     uint64_t spent = t->clock - frame->entered;
-    if (hp_context_is_rest(context)) {
-        hp_exact_contexts_leave_rest(t, frame, spent);
-    } else {
+    if (!hp_context_is_rest(context)) {
         context->inclusive += spent;
         context->calls++;
     }
+    if (__builtin_expect(t->n_frames < t->n_active, 0))
+        hp_exact_contexts_leave_active(t, frame, spent);
     if (loops)
         hp_exact_loops_pop(t, spent);
 }

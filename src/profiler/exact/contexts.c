@@ -19,20 +19,32 @@ enum hp_err hp_exact_contexts_start(struct hp_exact_thread *t)
 
 /* --- Finding one ------------------------------------------------------------------------------ */
 
-/* Its key in the map: by its call, else by its function, which is far below 2^31. */
-static uint64_t key_of(uint32_t parent, uint32_t function, uint32_t call)
+static uint32_t call_of(struct hp_exact_thread *t, uint32_t function, uint32_t caller)
 {
-    return (uint64_t)parent << 32 | (call == HP_NO_ID ? UINT32_C(1) << 31 | function : call);
+    return caller == HP_CONTEXT_NO_CALL ? HP_NO_ID : hp_exact_find_call(t, caller, function);
+}
+
+/* Its key in the map: its function if no call enters it or, nearly always, one from its parent's
+ * function; else its call. Functions and calls are far below 2^30. */
+static uint64_t key_of(struct hp_exact_thread *t, uint32_t parent, uint32_t function,
+                       uint32_t caller)
+{
+    uint64_t key = (uint64_t)parent << 32;
+    if (caller == HP_CONTEXT_NO_CALL)
+        return key | UINT32_C(2) << 30 | function;
+    if (caller == t->contexts[parent].function)
+        return key | UINT32_C(1) << 30 | function;
+    return key | call_of(t, function, caller);
 }
 
 static uint32_t add_context(struct hp_exact_thread *t, uint32_t parent, uint32_t function,
-                            uint32_t caller, uint32_t call)
+                            uint32_t caller)
 {
-    uint32_t index = (uint32_t)t->n_contexts;
+    uint32_t index = (uint32_t)t->n_contexts, call = call_of(t, function, caller);
     if (hp_grow(&t->contexts, &t->cap_contexts, t->n_contexts + 1, sizeof *t->contexts) != HP_OK ||
         hp_grow(&t->context_more, &t->cap_context_more, t->n_contexts + 1,
                 sizeof *t->context_more) != HP_OK ||
-        hp_map64_put(&t->context_of, key_of(parent, function, call), index) != HP_OK) {
+        hp_map64_put(&t->context_of, key_of(t, parent, function, caller), index) != HP_OK) {
         t->exact->out_of_memory = true;
         return parent;
     }
@@ -61,24 +73,23 @@ static bool is_full(const struct hp_exact_thread *t, uint32_t parent, uint32_t f
 
 /* Creates the missing child, or finds the rest that replaces it. */
 static uint32_t new_context(struct hp_exact_thread *t, uint32_t parent, uint32_t function,
-                            uint32_t caller, uint32_t call)
+                            uint32_t caller)
 {
     if (!is_full(t, parent, function))
-        return add_context(t, parent, function, caller, call);
-    uint32_t rest = hp_map64_get(&t->context_of, key_of(parent, HP_CONTEXT_REST, HP_NO_ID));
-    return rest != HP_MAP64_NONE
-               ? rest
-               : add_context(t, parent, HP_CONTEXT_REST, HP_CONTEXT_NO_CALL, HP_NO_ID);
+        return add_context(t, parent, function, caller);
+    uint32_t rest =
+        hp_map64_get(&t->context_of, key_of(t, parent, HP_CONTEXT_REST, HP_CONTEXT_NO_CALL));
+    return rest != HP_MAP64_NONE ? rest
+                                 : add_context(t, parent, HP_CONTEXT_REST, HP_CONTEXT_NO_CALL);
 }
 
-static uint32_t find(struct hp_exact_thread *t, uint32_t parent, uint32_t function, uint32_t caller,
-                     uint32_t call)
+static uint32_t find(struct hp_exact_thread *t, uint32_t parent, uint32_t function, uint32_t caller)
 {
     if (hp_context_is_rest(&t->contexts[parent]))
         return parent;
-    uint32_t child = hp_map64_get(&t->context_of, key_of(parent, function, call));
+    uint32_t child = hp_map64_get(&t->context_of, key_of(t, parent, function, caller));
     if (child == HP_MAP64_NONE)
-        child = new_context(t, parent, function, caller, call);
+        child = new_context(t, parent, function, caller);
     if (child == parent)
         return child; /* out of memory */
     if (t->contexts[parent].last)
@@ -90,26 +101,10 @@ static uint32_t find(struct hp_exact_thread *t, uint32_t parent, uint32_t functi
 /* --- Rests ------------------------------------------------------------------------------------ */
 
 /*
- * Whether the function or call is active below a rest. Contexts do not distinguish the frames in a
- * rest: their active ones are counted, and the contexts below are searched.
+ * Contexts do not distinguish the frames in a rest: what they spend counts for a function or call
+ * when no other activation of it is on the stack. So activations are counted, of frames in a rest
+ * and, when one is entered, of all below it that are not counted yet.
  */
-static bool has_below(struct hp_exact_thread *t, uint32_t context, uint32_t function, uint32_t call)
-{
-    uint64_t key =
-        (uint64_t)context << 32 | (call == HP_NO_ID ? function : UINT32_C(1) << 31 | call);
-    uint32_t known = hp_map64_get(&t->below_of, key);
-    if (known != HP_MAP64_NONE)
-        return known;
-    uint32_t at = t->context_more[context].parent;
-    for (; at != HP_NO_ID; at = t->context_more[at].parent) {
-        t->exact->searched++;
-        if (call == HP_NO_ID ? t->contexts[at].function == function
-                             : t->context_more[at].call == call)
-            break;
-    }
-    hp_map64_keep(&t->below_of, key, at != HP_NO_ID);
-    return at != HP_NO_ID;
-}
 
 /* Makes room to count activations of functions. */
 static bool grow_activities(struct hp_exact_thread *t)
@@ -121,36 +116,49 @@ static bool grow_activities(struct hp_exact_thread *t)
     return false;
 }
 
+static void activate(struct hp_exact_thread *t, struct hp_frame *frame)
+{
+    if (!hp_context_is_rest(&t->contexts[frame->context]))
+        frame->call = t->context_more[frame->context].call;
+    if (frame->function != HP_NO_ID)
+        t->activities[frame->function].active++;
+    if (frame->call != HP_NO_ID)
+        t->calls[frame->call].active++;
+}
+
+/* The frame at the top is in a rest. */
 static void enter_rest(struct hp_exact_thread *t, const struct hp_frame *frame)
 {
-    if (frame->function != HP_NO_ID && grow_activities(t))
-        t->activities[frame->function].active++;
+    if (grow_activities(t))
+        while (t->n_active < t->n_frames)
+            activate(t, &t->frames[t->n_active++]);
     if (frame->call == HP_NO_ID)
         return;
     t->contexts[frame->context].calls++;
     t->calls[frame->call].count++;
-    t->calls[frame->call].active++;
 }
 
-void hp_exact_contexts_leave_rest(struct hp_exact_thread *t, const struct hp_frame *frame,
-                                  uint64_t spent)
+void hp_exact_contexts_leave_active(struct hp_exact_thread *t, const struct hp_frame *frame,
+                                    uint64_t spent)
 {
-    if (frame->function != HP_NO_ID && frame->function < t->cap_activities &&
-        --t->activities[frame->function].active == 0 &&
-        !has_below(t, frame->context, frame->function, HP_NO_ID))
-        t->activities[frame->function].inclusive += spent;
-    if (frame->call != HP_NO_ID && --t->calls[frame->call].active == 0 &&
-        !has_below(t, frame->context, HP_NO_ID, frame->call))
-        t->calls[frame->call].inclusive += spent;
+    bool rest = hp_context_is_rest(&t->contexts[frame->context]);
+    struct hp_activity *activity = &t->activities[frame->function];
+    struct hp_call *call = &t->calls[frame->call];
+    t->n_active = t->n_frames;
+    if (frame->function != HP_NO_ID && --activity->active == 0 && rest)
+        activity->inclusive += spent;
+    if (frame->call != HP_NO_ID && --call->active == 0 && rest)
+        call->inclusive += spent;
 }
 
 void hp_exact_contexts_find(struct hp_exact_thread *t, struct hp_frame *frame, uint32_t parent,
                             uint32_t function, uint32_t caller)
 {
-    frame->call = caller == HP_CONTEXT_NO_CALL ? HP_NO_ID : hp_exact_find_call(t, caller, function);
-    frame->context = find(t, parent, function, caller, frame->call);
-    if (hp_context_is_rest(&t->contexts[frame->context]))
-        enter_rest(t, frame);
+    frame->context = find(t, parent, function, caller);
+    if (!hp_context_is_rest(&t->contexts[frame->context]))
+        return;
+    frame->call = call_of(t, function, caller);
+    enter_rest(t, frame);
 }
 
 /* Counts it as entered by this call, but leaves it in its context. */
@@ -170,10 +178,12 @@ void hp_exact_contexts_again(struct hp_exact_thread *t, const struct hp_frame *f
             return;
         }
     }
-    uint32_t call = hp_exact_find_call(t, caller, frame->function);
-    at = find(t, at, frame->function, caller, call);
+    at = find(t, at, frame->function, caller);
     t->contexts[at].calls++;
-    if (hp_context_is_rest(&t->contexts[at]) && call != HP_NO_ID)
+    if (!hp_context_is_rest(&t->contexts[at]))
+        return;
+    uint32_t call = hp_exact_find_call(t, caller, frame->function);
+    if (call != HP_NO_ID)
         t->calls[call].count++;
 }
 

@@ -80,9 +80,10 @@ hp_exact_contexts_enter(struct hp_exact_thread *t, struct hp_frame *frame, uint3
 void hp_exact_contexts_again(struct hp_exact_thread *thread, const struct hp_frame *frame,
                              uint32_t caller);
 
-/* A frame in a rest ends after `spent` instructions. */
-void hp_exact_contexts_leave_rest(struct hp_exact_thread *thread, const struct hp_frame *frame,
-                                  uint64_t spent);
+/* A frame that is counted as active has ended after `spent` instructions: all frames in rests are,
+ * and those below them. */
+void hp_exact_contexts_leave_active(struct hp_exact_thread *thread, const struct hp_frame *frame,
+                                    uint64_t spent);
 
 /* All frames have ended: sums up calls and functions. */
 void hp_exact_contexts_seal(struct hp_exact_thread *thread);

@@ -43,17 +43,12 @@ static void free_tables(struct hp_exact_thread *thread)
     free(thread->ops);
     thread->ops = NULL;
     hp_excursions_fini(&thread->excursions);
-    hp_map64_fini(&thread->extra_of);
-    free(thread->extra);
-    thread->extra = NULL;
-    hp_map64_fini(&thread->tail_of);
-    free(thread->tails);
-    thread->tails = NULL;
+    hp_tally64_fini(&thread->extra);
+    hp_tally64_fini(&thread->tails);
     free(thread->frames);
     thread->frames = NULL;
     thread->n_frames = thread->cap_frames = 0;
     hp_search_fini(&thread->search);
-    hp_map64_fini(&thread->below_of);
     hp_map64_fini(&thread->call_of);
     hp_map64_fini(&thread->context_of);
 }
@@ -121,16 +116,16 @@ static bool seal_tables(struct hp_exact_thread *t, struct hp_map64 *index)
     for (uint32_t i = 0; i < t->n_cells && good; i++)
         for (int k = 0; k < 2 && good; k++)
             good = add_unit(t, &cap, index, i, t->cells[i].next[k], t->cells[i].count[k]);
-    for (size_t i = 0; t->extra_of.slots && i <= t->extra_of.mask && good; i++) {
-        const struct hp_map64_slot *slot = &t->extra_of.slots[i];
-        if (slot->value != HP_MAP64_NONE)
+    for (size_t i = 0; i < t->extra.n_slots && good; i++) {
+        const struct hp_tally64_slot *slot = &t->extra.slots[i];
+        if (slot->key != HP_TALLY64_NONE)
             good = add_unit(t, &cap, index, (uint32_t)(slot->key >> 32), (uint32_t)slot->key,
-                            t->extra[slot->value]);
+                            slot->count);
     }
-    for (size_t i = 0; t->tail_of.slots && i <= t->tail_of.mask && good; i++) {
-        const struct hp_map64_slot *slot = &t->tail_of.slots[i];
-        if (slot->value != HP_MAP64_NONE)
-            good = add_edge(t, &cap, index, (uint32_t)slot->key, HP_NO_ID, t->tails[slot->value]);
+    for (size_t i = 0; i < t->tails.n_slots && good; i++) {
+        const struct hp_tally64_slot *slot = &t->tails.slots[i];
+        if (slot->key != HP_TALLY64_NONE)
+            good = add_edge(t, &cap, index, (uint32_t)slot->key, HP_NO_ID, slot->count);
     }
     return good;
 }
@@ -261,22 +256,44 @@ static void watch_block(struct hp_exact_thread *t, uint32_t block)
         t->cells[t->exact->members[i - 1].unit].watch |= t->exact->members[i - 1].watch;
 }
 
-/* Adds to the counter with this key; returns whether it is new. */
-static bool count_in(struct hp_exact *exact, struct hp_map64 *map, uint64_t **counts, size_t *n,
-                     size_t *cap, uint64_t key, uint64_t add)
+/*
+ * A successor in `extra` has become clearly more frequent than the cell's `side`: they change
+ * places, as a program's usual way may not be its first. Both stay known in `extra`.
+ */
+static __attribute__((noinline)) void promote(struct hp_exact_thread *t, uint32_t from, uint32_t to,
+                                              size_t side)
 {
-    uint32_t index = hp_map64_get(map, key);
-    bool is_new = index == HP_MAP64_NONE;
-    if (is_new) {
-        if (hp_grow(counts, cap, *n + 1, sizeof **counts) != HP_OK ||
-            hp_map64_put(map, key, (uint32_t)*n) != HP_OK) {
-            exact->out_of_memory = true;
-            return false;
-        }
-        index = (uint32_t)(*n)++;
+    struct hp_exact_cell *cell = &t->cells[from];
+    uint64_t unit = (uint64_t)from << 32;
+    uint64_t *out = hp_tally64_add(&t->extra, unit | cell->next[side]);
+    if (!out)
+        return; /* it does without */
+    uint64_t *in = hp_tally64_get(&t->extra, unit | to);
+    *out = cell->count[side];
+    cell->next[side] = to;
+    cell->count[side] = *in;
+    *in = 0;
+}
+
+/* add_to_edge() for an edge whose successor is not in the cell. */
+static bool add_to_extra(struct hp_exact_thread *t, uint32_t from, uint32_t to, uint64_t add)
+{
+    struct hp_exact_cell *cell = &t->cells[from];
+    uint64_t key = (uint64_t)from << 32 | to;
+    uint64_t *count = hp_tally64_get(&t->extra, key);
+    if (!count) {
+        count = hp_tally64_add(&t->extra, key);
+        if (count)
+            *count = add;
+        else
+            t->exact->out_of_memory = true;
+        return count;
     }
-    (*counts)[index] += add;
-    return is_new;
+    *count += add;
+    size_t side = cell->count[1] < cell->count[0];
+    if (*count > 16 + cell->count[side] + cell->count[side] / 4)
+        promote(t, from, to, side);
+    return false;
 }
 
 /* Adds to the count of an edge; returns whether it is new. */
@@ -291,8 +308,7 @@ static bool add_to_edge(struct hp_exact_thread *t, uint32_t from, uint32_t to, u
             return is_new;
         }
     }
-    return count_in(t->exact, &t->extra_of, &t->extra, &t->n_extra, &t->cap_extra,
-                    (uint64_t)from << 32 | to, add);
+    return add_to_extra(t, from, to, add);
 }
 
 /* The block `to` came after `from` for the first time. */
@@ -397,7 +413,11 @@ static void count_tail(struct hp_exact_thread *t, const struct hp_event *event)
     if (t->loops && t->loops->cover && event->block == t->loops->current)
         hp_exact_loops_covered(t, t->exact->spots[event->block].unit);
     t->uncertain += !event->exact;
-    count_in(t->exact, &t->tail_of, &t->tails, &t->n_tails, &t->cap_tails, event->block, 1);
+    uint64_t *count = hp_tally64_add(&t->tails, event->block);
+    if (count)
+        ++*count;
+    else
+        t->exact->out_of_memory = true;
 }
 
 static void on_event(void *state, const struct hp_event *event)

@@ -7,14 +7,15 @@
 #define HP_PROFILER_EXACT_IMPL_H
 
 #include "base/map64.h"
+#include "base/tally64.h"
 #include "profiler/exact/exact.h"
 #include "profiler/exact/search.h"
 
 /*
  * The counts of a unit (a block, or a run of blocks): how often each successor block followed it.
- * Nearly all units have at most two successors; further ones are in `extra`. 32 bytes, so that a
- * unit costs one cache line. A run's inner transfers happen as often as it is left; they are added
- * in the end.
+ * Nearly all units have at most two successors; less frequent ones are in `extra`. 32 bytes, so
+ * that a unit costs one cache line. A run's inner transfers happen as often as it is left; they are
+ * added in the end.
  */
 struct hp_exact_cell {
     uint32_t next[2]; /* block ids; HP_NO_ID: free */
@@ -119,7 +120,7 @@ struct hp_frame {
     uint64_t entered;  /* the thread's clock when it was entered */
     uint32_t function; /* HP_NO_ID: unknown */
     uint32_t context;  /* index into contexts */
-    uint32_t call;     /* of a frame in a rest: index into calls; HP_NO_ID: none */
+    uint32_t call;     /* of an active frame: index into calls; HP_NO_ID: none */
     uint8_t kind;      /* enum hp_frame_kind */
     bool indexed;      /* search.h */
 };
@@ -139,12 +140,12 @@ struct hp_call {
     uint32_t caller, callee; /* functions */
     uint64_t count;
     uint64_t inclusive;
-    uint32_t active; /* frames in a rest with this call */
+    uint32_t active; /* active frames with this call */
 };
 
 struct hp_activity {
     uint64_t inclusive;
-    uint32_t active;   /* frames in a rest with this function */
+    uint32_t active;   /* active frames with this function */
     uint32_t function; /* once the thread has ended */
 };
 
@@ -164,12 +165,8 @@ struct hp_exact_thread {
     struct hp_exact_op *ops;
     size_t n_ops, cap_ops;
     struct hp_excursions excursions;
-    struct hp_map64 extra_of; /* unit << 32 | successor -> extra */
-    uint64_t *extra;
-    size_t n_extra, cap_extra;
-    struct hp_map64 tail_of; /* block -> index into tails: retired without a successor */
-    uint64_t *tails;
-    size_t n_tails, cap_tails;
+    struct hp_tally64 extra; /* by unit << 32 | successor */
+    struct hp_tally64 tails; /* by block: retired without a successor */
 
     uint64_t clock;     /* instructions retired */
     uint64_t uncertain; /* blocks counted in full that may have been cut */
@@ -178,6 +175,7 @@ struct hp_exact_thread {
     bool sealed;        /* the thread has ended */
     struct hp_frame *frames;
     size_t n_frames, cap_frames;
+    size_t n_active; /* frames, from the bottom, whose functions and calls are counted as active */
     struct hp_frame_search search;
     uint64_t overflows;      /* how often there were too many of them */
     struct hp_map64 call_of; /* caller << 32 | callee -> call */
@@ -190,7 +188,6 @@ struct hp_exact_thread {
     struct hp_context_more *context_more;
     size_t cap_context_more;
     struct hp_map64 context_of; /* -> context */
-    struct hp_map64 below_of;   /* context << 32 | function, or call: whether it is active below */
     size_t n_contexts, cap_contexts;
     size_t n_own_contexts;              /* of them, those of functions */
     struct hp_exact_loop_thread *loops; /* loops.h; NULL: not requested */

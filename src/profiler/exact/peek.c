@@ -54,15 +54,15 @@ static void add_cells(const struct hp_exact_thread *t, struct hp_exact_sums *sum
         if (count)
             add_unit(t->exact, sums, i, count);
     }
-    for (size_t i = 0; t->extra_of.slots && i <= t->extra_of.mask; i++) {
-        const struct hp_map64_slot *slot = &t->extra_of.slots[i];
-        if (slot->value != HP_MAP64_NONE)
-            add_unit(t->exact, sums, (uint32_t)(slot->key >> 32), t->extra[slot->value]);
+    for (size_t i = 0; i < t->extra.n_slots; i++) {
+        const struct hp_tally64_slot *slot = &t->extra.slots[i];
+        if (slot->key != HP_TALLY64_NONE && slot->count)
+            add_unit(t->exact, sums, (uint32_t)(slot->key >> 32), slot->count);
     }
-    for (size_t i = 0; t->tail_of.slots && i <= t->tail_of.mask; i++) {
-        const struct hp_map64_slot *slot = &t->tail_of.slots[i];
-        if (slot->value != HP_MAP64_NONE)
-            sums->blocks[slot->key] += t->tails[slot->value];
+    for (size_t i = 0; i < t->tails.n_slots; i++) {
+        const struct hp_tally64_slot *slot = &t->tails.slots[i];
+        if (slot->key != HP_TALLY64_NONE)
+            sums->blocks[slot->key] += slot->count;
     }
 }
 

@@ -9,6 +9,7 @@
 #include "base/map64.h"
 #include "base/outfile.h"
 #include "base/strings.h"
+#include "base/tally64.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -230,6 +231,30 @@ static void maps_keep_what_is_put(void **state)
     }
 }
 
+static void tallies_count_each_key(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 5; kind++) {
+        struct hp_tally64 tally = {0};
+        assert_null(hp_tally64_get(&tally, 0));
+        for (uint64_t i = 0; i < 60000; i++) {
+            assert_null(hp_tally64_get(&tally, key(i, kind)));
+            uint64_t *count = hp_tally64_add(&tally, key(i, kind));
+            assert_non_null(count);
+            assert_int_equal(*count, 0);
+            *count += i + 1;
+            assert_ptr_equal(hp_tally64_add(&tally, key(i, kind)), count);
+        }
+        assert_int_equal(tally.used, 60000);
+        for (uint64_t i = 0; i < 60000; i++)
+            assert_int_equal(*hp_tally64_get(&tally, key(i, kind)), i + 1);
+        hp_tally64_fini(&tally);
+        assert_null(hp_tally64_get(&tally, key(1, kind)));
+        assert_non_null(hp_tally64_add(&tally, key(1, kind)));
+        hp_tally64_fini(&tally);
+    }
+}
+
 /* --- Lists ------------------------------------------------------------------------------------ */
 
 static void lists_keep_the_order_of_things(void **state)
@@ -430,6 +455,7 @@ int main(void)
         cmocka_unit_test(new_arrays_are_zero_and_may_be_empty),
         cmocka_unit_test(heaps_give_the_first),
         cmocka_unit_test(maps_keep_what_is_put),
+        cmocka_unit_test(tallies_count_each_key),
         cmocka_unit_test(lists_keep_the_order_of_things),
         cmocka_unit_test(strings_are_kept_once),
         cmocka_unit_test(strings_of_any_length),
