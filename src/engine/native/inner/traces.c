@@ -513,13 +513,14 @@ static struct recording *add_path(struct candidate *c, const struct hp_run_plan 
     return rarest;
 }
 
-/* Whether one of the paths, which all begin with the plan, returns to its head after that. */
+/* Whether nearly all paths, which begin with the plan, return to its head after that. */
 static bool closes(const struct candidate *c, const struct hp_run_plan *plan)
 {
+    unsigned times = 0;
     for (unsigned i = 0; i < c->n; i++)
         if (c->paths[i].plan.n > plan->n && c->paths[i].plan.starts[plan->n] == c->head)
-            return true;
-    return false;
+            times += c->paths[i].times;
+    return times * 2 >= c->times && times;
 }
 
 /* The plan is a loop: it gets more rounds, so that not every round is recorded. */
