@@ -13,7 +13,7 @@
 #define TRIAL        256          /* executions in which a head shows how often it is reached */
 #define MANY         256          /* traces: after so many a head must be twice as hot, and so on */
 #define FIRST_LOOK   (1ull << 25) /* ticks: when to look how much time goes into translating; */
-#define QUIET_PART   10           /* less than this part of it is little */
+#define QUIET_PART   30           /* less than this part of it is little */
 #define PAUSE        7            /* executions between two recordings from a head */
 #define CANDIDATES   1024         /* heads whose paths are kept until one is chosen */
 #define RECORDINGS   4            /* paths of each */
