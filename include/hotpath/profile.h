@@ -49,6 +49,7 @@ struct hp_engine_work {
     uint64_t trace_entries;     /* executions of traces; this and the next two: 0 when not known */
     uint64_t trace_completions; /* of these, up to the end of the trace */
     uint64_t trace_insns_run;   /* instructions executed in traces */
+    uint64_t waited_ns;         /* time in which threads waited for the profilers */
 };
 
 struct hp_run {

@@ -70,6 +70,8 @@ struct hp_session_settings {
                                  latter two are passed on to it */
     bool stop;           /* end the program when its region is over */
     uint64_t cache_size; /* bytes of translated code that a process may keep; 0: 256 M */
+    uint64_t lag;        /* bytes of what it recorded that a thread may be ahead of the profilers;
+                                 0: 1 M. Then it waits for them */
     const char *traces;  /* how the native engine chooses traces: "net:50"; NULL: as is usual */
     const char *sysroot; /* of a foreign program; NULL: found */
     char *const *environment; /* of the program, as environ; NULL: ours. The native engine adds to
@@ -141,6 +143,7 @@ struct hp_session_info {
     const char *engine;    /* "native", "qemu"; of a replay that of the trace */
     uint64_t instructions; /* executed so far */
     uint64_t lost;         /* gaps in what was recorded */
+    double waited;         /* seconds in which its threads waited for the profilers so far */
     bool over;             /* nothing more will be observed; the program may continue */
     bool stopped;          /* the program was ended: see settings.stop */
     int status;            /* after the run */

@@ -91,7 +91,8 @@ struct hp_cli_session {
     bool quiet;
 };
 
-#define HP_CLI_SESSION_DEFAULTS .settings.cache_size = UINT64_C(256) << 20
+#define HP_CLI_SESSION_DEFAULTS                                                                    \
+    .settings.cache_size = UINT64_C(256) << 20, .settings.lag = UINT64_C(1) << 20
 
 /* Tables of options of a struct hp_cli_session. */
 extern const struct hp_option hp_options_profilers[]; /* which profilers, and their parameters */

@@ -72,6 +72,9 @@ const struct hp_option hp_options_engine[] = {
      "do not observe children, nor programs that are executed"},
     {"cache-size", 0, HP_OPT_SIZE, AT(settings.cache_size), "SIZE",
      "translated code that the native engine keeps, a process (default 256M; from 1M to 1G)"},
+    {"lag", 0, HP_OPT_SIZE, AT(settings.lag), "SIZE",
+     "how far a thread may be ahead of the profilers, in bytes of what it recorded; then it waits "
+     "(default 1M; from 256K to 64M)"},
     {"traces", 0, HP_OPT_TEXT, AT(settings.traces), "TRACES",
      "which code the native engine translates as one: {}; net:N, path-profile:N: of what began N "
      "times; hotspots:DETECTOR: of what that detector finds (default " HP_TRACES_USUAL
@@ -137,6 +140,8 @@ enum hp_err hp_cli_session_begin(struct hp_cli_session *s)
 {
     if (s->settings.cache_size == 0) /* which means the default there */
         return hp_fail(HP_ERR_INVALID, "--cache-size is from 1M to 1G, not 0 bytes");
+    if (s->settings.lag == 0) /* the same */
+        return hp_fail(HP_ERR_INVALID, "--lag is from 256K to 64M, not 0 bytes");
     hp_progress_start(&s->progress, s->quiet);
     s->settings.context = &s->progress;
     s->settings.tick = tick;

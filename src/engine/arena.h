@@ -8,10 +8,11 @@
  * module is stored once. There are no locks: ids and space are allocated with atomic adds, so a
  * process that is killed at any point does not disturb the others.
  *
- * Rings. A ring is `n_chunks` chunks of `chunk_words` words. The writer fills a chunk with plain
- * stores and publishes it as a whole; the reader hands it back zeroed. When every chunk is full the
- * writer waits (futex): nothing is dropped. Words are never 0 and chunks start out zeroed. If a
- * process dies without notice, its last chunk ends at the first 0 where a word should start.
+ * Rings. A ring is a power of two of chunks of HP_ARENA_CHUNK_WORDS words. The writer fills a chunk
+ * with plain stores and publishes it as a whole; the reader hands it back zeroed. When every chunk
+ * is full the writer waits (futex): nothing is dropped. Words are never 0 and chunks start out
+ * zeroed. If a process dies without notice, its last chunk ends at the first 0 where a word should
+ * start.
  *
  * When hotpath stops reading (it is done, or dead: writers check when they wait long) the arena is
  * *detached*: writers continue without writing.
@@ -30,10 +31,10 @@
 #include <sys/types.h>
 
 #define HP_ARENA_MAGIC   0x616e657261707468u /* "htparena" */
-#define HP_ARENA_VERSION 10
+#define HP_ARENA_VERSION 11
 
 #define HP_ARENA_CHUNK_WORDS 32768u /* 128 KiB: a few fit the second-level cache */
-#define HP_ARENA_CHUNKS      8u     /* 1 MiB per thread */
+#define HP_ARENA_CHUNKS      8u     /* of addresses; usually also of words: 1 MiB per thread */
 
 #define HP_ARENA_WHY 160 /* bytes of a reason */
 
@@ -185,6 +186,7 @@ struct hp_engine_stats {
     _Atomic uint64_t trace_entries;     /* executions of traces; this and the next two: 0 unknown */
     _Atomic uint64_t trace_completions; /* of these, up to the end of the trace */
     _Atomic uint64_t trace_insns_run;   /* instructions executed in traces */
+    _Atomic uint64_t waited_ns;         /* time in which threads waited for the reader */
     _Atomic uint64_t detach_address;    /* where the first thread was let go */
     _Atomic uint32_t detach_reason;     /* string record: why */
 };
@@ -247,8 +249,8 @@ struct hp_arena_shape {
     uint32_t segments;
     uint32_t counted;
     uint32_t records;
-    uint32_t known; /* 0, or a power of two */
-    uint32_t pad;
+    uint32_t known;  /* 0, or a power of two */
+    uint32_t chunks; /* in a ring; a power of two */
     uint64_t store;
     uint64_t segment_index, known_data;
     uint32_t prefixes; /* 0 unless paths are counted */
@@ -326,7 +328,6 @@ struct hp_arena {
  * there what another one has already stored.
  */
 #define HP_ARENA_RECORD_INDEX (1ull << 20)
-#define HP_ARENA_RING_BYTES   (HP_ARENA_CHUNKS * (uint64_t)HP_ARENA_CHUNK_STRIDE)
 
 _Static_assert(sizeof(struct hp_arena) <= HP_ARENA_RECORD_INDEX, "header overlaps the index");
 
@@ -352,12 +353,18 @@ static inline _Atomic uint32_t *hp_arena_index(struct hp_arena *arena, uint64_t 
     return (_Atomic uint32_t *)(void *)((char *)arena + place);
 }
 
+static inline uint64_t hp_shape_ring_bytes(const struct hp_arena_shape *shape)
+{
+    return shape->chunks * (uint64_t)HP_ARENA_CHUNK_STRIDE;
+}
+
 /* The reader uses its own copy of the shape: a watched process can overwrite the arena's. */
 static inline uint32_t *hp_shape_chunk(const struct hp_arena_shape *shape, struct hp_arena *arena,
                                        size_t ring, uint32_t number)
 {
-    return (uint32_t *)(void *)((char *)arena + shape->ring_data + ring * HP_ARENA_RING_BYTES +
-                                (size_t)(number % HP_ARENA_CHUNKS) * HP_ARENA_CHUNK_STRIDE);
+    return (uint32_t *)(void *)((char *)arena + shape->ring_data +
+                                ring * hp_shape_ring_bytes(shape) +
+                                (size_t)(number & (shape->chunks - 1)) * HP_ARENA_CHUNK_STRIDE);
 }
 
 static inline void *hp_shape_store(const struct hp_arena_shape *shape, struct hp_arena *arena,

@@ -156,19 +156,28 @@ static void open_ring(struct hp_arena *arena, struct hp_writer *writer)
     writer->end = writer->next + HP_ARENA_CHUNK_WORDS;
 }
 
-/* Waits until fewer than all of the `published` chunks are unread; false when nothing reads them
- * any more. */
-static bool wait_for_reader(struct hp_arena *arena, uint32_t published, _Atomic uint32_t *consumed,
-                            _Atomic uint32_t *writer_waits)
+static uint64_t now_ns(void)
+{
+    struct timespec now = {0};
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Waits until fewer than `limit` of the `published` chunks are unread; false when nothing reads
+ * them any more. */
+static bool wait_for_reader(struct hp_arena *arena, uint32_t published, uint32_t limit,
+                            _Atomic uint32_t *consumed, _Atomic uint32_t *writer_waits)
 {
     for (;;) {
         uint32_t seen = atomic_load(consumed);
-        if (published - seen < HP_ARENA_CHUNKS)
+        if (published - seen < limit)
             return true;
+        uint64_t begun = now_ns();
         atomic_store(writer_waits, 1);
         if (atomic_load(consumed) == seen)
             wait_on(consumed, seen, 200);
         atomic_store(writer_waits, 0);
+        atomic_fetch_add_explicit(&arena->stats.waited_ns, now_ns() - begun, memory_order_relaxed);
         if (!reader_alive(arena))
             return false;
     }
@@ -181,7 +190,8 @@ static void next_chunk(struct hp_arena *arena, struct hp_writer *writer)
     uint32_t published = atomic_load_explicit(&ring->published, memory_order_relaxed) + 1;
     atomic_store_explicit(&ring->published, published, memory_order_release);
     ring_doorbell(arena);
-    if (!wait_for_reader(arena, published, &ring->consumed, &ring->writer_waits)) {
+    if (!wait_for_reader(arena, published, arena->shape.chunks, &ring->consumed,
+                         &ring->writer_waits)) {
         go_unobserved(writer);
         return;
     }
@@ -239,7 +249,7 @@ bool hp_addresses_next(struct hp_arena *arena, uint32_t index, uint32_t n)
     atomic_store_explicit(&ring->published, published, memory_order_release);
     ring_doorbell(arena);
     if (atomic_load_explicit(&arena->detached, memory_order_relaxed) ||
-        !wait_for_reader(arena, published, &ring->consumed, &ring->writer_waits))
+        !wait_for_reader(arena, published, HP_ARENA_CHUNKS, &ring->consumed, &ring->writer_waits))
         return false;
     atomic_store(&ring->filled[published % HP_ARENA_CHUNKS], HP_ADDRESSES_UNKNOWN);
     return true;

@@ -47,7 +47,7 @@ enum hp_err hp_live_new(const struct hp_live_options *options, struct hp_live **
     if (!l)
         return hp_fail_nomem();
     l->fd = hp_memory_file("hotpath");
-    enum hp_err err = hp_live_choose_shape(options->mode, &l->shape);
+    enum hp_err err = hp_live_choose_shape(options->mode, options->lag, &l->shape);
     if (err == HP_OK)
         l->modules = calloc(l->shape.records, sizeof *l->modules);
     if (err == HP_OK && l->fd >= 0 && ftruncate(l->fd, (off_t)l->shape.file_size) == 0)

@@ -76,7 +76,9 @@ struct hp_live {
 /* --- live_shape.c ----------------------------------------------------------------------------- */
 
 /* The shape that the limits of this process allow; the watched processes share these limits. */
-enum hp_err hp_live_choose_shape(enum hp_record_mode mode, struct hp_arena_shape *shape);
+/* `lag`: bytes of a ring; 0: as usual. */
+enum hp_err hp_live_choose_shape(enum hp_record_mode mode, uint64_t lag,
+                                 struct hp_arena_shape *shape);
 
 /* --- live_processes.c ------------------------------------------------------------------------- */
 

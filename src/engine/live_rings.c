@@ -74,7 +74,7 @@ static uint32_t chunks_ready(struct hp_live *live, uint32_t index)
 {
     uint32_t ready =
         atomic_load(&live->arena->rings[index].published) - live->readings[index].chunk;
-    return ready <= HP_ARENA_CHUNKS ? ready : 0;
+    return ready <= live->shape.chunks ? ready : 0;
 }
 
 /* Reads `n` published chunks. */

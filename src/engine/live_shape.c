@@ -23,11 +23,13 @@ static size_t counter_size(enum hp_record_mode mode)
     return mode == HP_RECORD_PATHS ? sizeof(uint64_t) : sizeof(struct hp_counter);
 }
 
-/* A shape of at most `room` bytes, or the largest supported. */
-static struct hp_arena_shape shape_for(uint64_t room, enum hp_record_mode mode)
+/* A shape of at most `room` bytes, or the largest supported, with so many chunks in a ring. */
+static struct hp_arena_shape shape_for(uint64_t room, enum hp_record_mode mode, uint32_t chunks)
 {
+    const uint64_t ring_bytes = chunks * (uint64_t)HP_ARENA_CHUNK_STRIDE;
     struct hp_arena_shape shape = {
-        .rings = (uint32_t)smaller(room / 4 / HP_ARENA_RING_BYTES, HP_ARENA_RINGS),
+        .chunks = chunks,
+        .rings = (uint32_t)smaller(room / 4 / ring_bytes, HP_ARENA_RINGS),
         .segments = (uint32_t)smaller(room / 8 / 4, HP_ARENA_SEGMENTS) & ~1023u,
         .counted = (uint32_t)smaller(room / 16 / counter_size(mode),
                                      mode == HP_RECORD_PATHS ? HP_ARENA_PATHS : HP_ARENA_COUNTED) &
@@ -54,7 +56,7 @@ static struct hp_arena_shape shape_for(uint64_t room, enum hp_record_mode mode)
         shape.flow_states = shape.flow_parents + HP_FLOW_NODES * 4ull;
         shape.ring_data = shape.flow_states + shape.counted;
     }
-    shape.store_data = shape.ring_data + shape.rings * HP_ARENA_RING_BYTES;
+    shape.store_data = shape.ring_data + shape.rings * ring_bytes;
     shape.size = shape.store_data + shape.store;
     shape.counter_data = shape.address_data = shape.file_size = shape.size;
     shape.counter_bytes = shape.counted * counter_size(mode);
@@ -72,13 +74,16 @@ static uint64_t limit_on(__rlimit_resource_t resource)
                                                                                : UINT64_MAX;
 }
 
-enum hp_err hp_live_choose_shape(enum hp_record_mode mode, struct hp_arena_shape *shape)
+enum hp_err hp_live_choose_shape(enum hp_record_mode mode, uint64_t lag,
+                                 struct hp_arena_shape *shape)
 {
+    uint32_t chunks = lag ? power_of_two(lag / (HP_ARENA_CHUNK_WORDS * 4u)) : HP_ARENA_CHUNKS;
+    chunks = chunks < 2 ? 2 : chunks;
     uint64_t space = limit_on(RLIMIT_AS), file = limit_on(RLIMIT_FSIZE);
     uint64_t room = smaller(space / ARENA_PART, file);
-    *shape = shape_for(room, mode);
+    *shape = shape_for(room, mode, chunks);
     for (; shape->rings >= MIN_RINGS && shape->file_size > file; room /= 2)
-        *shape = shape_for(room, mode);
+        *shape = shape_for(room, mode, chunks);
     if (shape->rings >= MIN_RINGS)
         return HP_OK;
     return hp_fail(HP_ERR_IO, "no room for the shared memory: raise the limit on %s",

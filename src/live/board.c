@@ -131,6 +131,9 @@ static void find_rates(struct hp_board *b, uint64_t *recent)
     double seconds = b->seconds > 0 ? b->seconds : 1e-9;
     b->instructions_rate = (double)(stats->cursor.instructions - b->instructions) / seconds;
     b->branches_rate = (double)branches / seconds;
+    double waited = hp_session_info(b->session).waited;
+    b->waiting = (waited - b->waited) / seconds;
+    b->waited = waited;
     b->instructions = stats->cursor.instructions;
     b->threads = stats->running;
     b->waits = !stats->region_reached;
@@ -323,6 +326,7 @@ static enum hp_err name_rows(struct hp_board *b)
 void hp_board_open(struct hp_board *board, struct hp_session *session, double started)
 {
     const struct hp_profilers *profilers = &session->profilers;
+    board->session = session;
     board->code = session->code;
     board->functions = session->functions;
     board->pipeline = session->pipeline;

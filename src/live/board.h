@@ -88,6 +88,7 @@ struct hp_board {
     double seconds;        /* between the last two looks */
     uint64_t instructions; /* since the start, all that was read of the program */
     double instructions_rate, branches_rate;
+    double waiting;   /* threads that waited for the profilers, on average */
     uint32_t threads; /* that run */
     bool waits;       /* for the part of the run that was asked for */
     uint64_t whole;   /* instructions that shares are of */
@@ -103,6 +104,8 @@ struct hp_board {
     double cost;                                      /* seconds of the last look, without names */
 
     /* Its own. */
+    struct hp_session *session;
+    double waited; /* as in struct hp_session_info, at the last look */
     struct hp_exact_peek peek;
     struct hp_exact_sums before, base; /* at the last look; at the start */
     struct hp_exact_sums change;       /* what the wish asks for */

@@ -169,7 +169,7 @@ const struct hp_engine_work_field hp_engine_work_fields[] = {
     SUM(flushes), SUM(translate_ns), MAXIMUM(cache_bytes), MAXIMUM(memory_bytes), SUM(processes),
     SUM(threads), SUM(detached), SUM(traces), SUM(trace_blocks), SUM(trace_insns),
     SUM(trace_bytes), SUM(heads), SUM(abandoned), SUM(trace_entries), SUM(trace_completions),
-    SUM(trace_insns_run), {NULL, 0, 0},
+    SUM(trace_insns_run), SUM(waited_ns), {NULL, 0, 0},
 };
 /* clang-format on */
 

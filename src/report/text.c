@@ -153,7 +153,10 @@ static enum hp_err print_work(const struct hp_text *p)
     print_total(p->out, ", ", work->flushes, "flush", "es");
     print_scaled(p->out, ", translated in ", work->translate_ns, 1e6, " ms");
     print_scaled(p->out, ", code cache ", work->cache_bytes, 1 << 20, " MiB");
-    print_scaled(p->out, ", memory ", work->memory_bytes, 1 << 20, " MiB\n");
+    print_scaled(p->out, ", memory ", work->memory_bytes, 1 << 20, " MiB");
+    if (work->waited_ns >= 50000000)
+        print_scaled(p->out, ", waited ", work->waited_ns, 1e9, " s for the profilers");
+    putc('\n', p->out);
     if (work->traces || p->tables->profile->n_traces_events)
         print_traces(p, work);
     return engine.failed ? hp_fail_nomem() : HP_OK;

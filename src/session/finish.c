@@ -158,8 +158,8 @@ static enum hp_err note_execs(struct hp_session *s, struct hp_profile *profile)
 /* The watched processes can write anything there; profiles hold numbers up to 2^63-1. */
 static void take_work(struct hp_engine_work *work, const struct hp_engine_stats *stats)
 {
-    _Static_assert(offsetof(struct hp_engine_stats, trace_insns_run) ==
-                       offsetof(struct hp_engine_work, trace_insns_run),
+    _Static_assert(offsetof(struct hp_engine_stats, waited_ns) ==
+                       offsetof(struct hp_engine_work, waited_ns),
                    "both have the same members, in the same order");
     for (const struct hp_engine_work_field *f = hp_engine_work_fields; f->name; f++) {
         uint64_t n = *(const _Atomic uint64_t *)((const char *)stats + f->offset);

@@ -11,6 +11,11 @@
 #define MAX_CACHE     (UINT64_C(1) << 30)
 #define DEFAULT_CACHE (UINT64_C(256) << 20)
 
+/* What a thread records in about a tenth of a millisecond, and in a tenth of a second. */
+#define MIN_LAG     (UINT64_C(256) << 10)
+#define MAX_LAG     (UINT64_C(64) << 20)
+#define DEFAULT_LAG (UINT64_C(1) << 20)
+
 const struct hp_name hp_plan_engines[] = {
     [HP_PLAN_NATIVE] = {"native", "programs of this machine: fast"},
     [HP_PLAN_QEMU] = {"qemu", "programs of other machines, too"},
@@ -75,6 +80,10 @@ enum hp_err hp_plan_settings(const struct hp_session_settings *settings, struct 
     if (plan->cache_size < MIN_CACHE || plan->cache_size > MAX_CACHE)
         return hp_fail(HP_ERR_INVALID, "--cache-size is from 1M to 1G, not %llu bytes",
                        (unsigned long long)plan->cache_size);
+    plan->lag = settings->lag ? settings->lag : DEFAULT_LAG;
+    if (plan->lag < MIN_LAG || plan->lag > MAX_LAG)
+        return hp_fail(HP_ERR_INVALID, "--lag is from 256K to 64M, not %llu bytes",
+                       (unsigned long long)plan->lag);
     HP_TRY(read_words(settings, plan));
     plan->traces = hp_traces_usual(plan->mode);
     bool steers = hp_selection_steers(&plan->selection);

@@ -93,7 +93,7 @@ struct hp_plan {
     struct hp_selection selection;
     enum hp_record_mode mode;
     enum hp_plan_engine engine;
-    uint64_t cache_size;
+    uint64_t cache_size, lag;
     bool counts_paths;          /* HP_RECORD_PATHS, in place of the stream */
     struct hp_path_rules rules; /* of those paths */
     struct hp_traces_choice traces;

@@ -26,6 +26,11 @@ struct hp_session_info hp_session_info(struct hp_session *s)
                                    .stopped = s->stopped,
                                    .status = s->run->exit_status,
                                    .seconds = s->run->seconds};
+    if (s->live) {
+        struct hp_engine_stats work;
+        hp_live_engine_stats(s->live, &work);
+        info.waited = (double)work.waited_ns * 1e-9;
+    }
     if (s->pipeline) {
         const struct hp_cursor_stats *stats = &hp_pipeline_stats(s->pipeline)->cursor;
         info.instructions = stats->instructions;
@@ -404,6 +409,7 @@ static enum hp_err observe(struct hp_session *s, const struct hp_executable *pro
                                       .mode = s->plan.counts_paths ? HP_RECORD_PATHS : s->plan.mode,
                                       .paths = s->plan.rules,
                                       .cache_size = s->plan.cache_size,
+                                      .lag = s->plan.lag,
                                       .traces = s->plan.traces};
     HP_TRY(hp_live_new(&options, &s->live));
     HP_TRY(run_live(s, program, status));

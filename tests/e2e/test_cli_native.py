@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 STATS = ["segments", "blocks", "instructions", "links", "lookups", "invalidated", "flushes",
          "translate_ns", "cache_bytes", "memory_bytes", "processes", "threads", "detached",
          "traces", "trace_blocks", "trace_insns", "trace_bytes", "heads", "abandoned",
-         "trace_entries", "trace_completions", "trace_insns_run"]
+         "trace_entries", "trace_completions", "trace_insns_run", "waited_ns"]
 
 
 class Native(Case):
@@ -120,6 +120,13 @@ class Native(Case):
         self.assertEqual(stats["detached"], 0)
         self.assertEqual(self.watch("--cache-size", "256M", argv=argv)["run"]["engine_stats"]
                          ["flushes"], 0)
+
+    def test_a_short_lag(self):
+        """A ring of two chunks: the program waits, and nothing is lost. So does it with a long one."""
+        argv = [tool("gzip"), "-9c", tool("bash")]
+        short = self.watch("--lag", "256K", argv=argv)
+        for lag in ("300K", "1M", "64M"):
+            self.assertEqual(self.watch("--lag", lag, argv=argv)["summary"], short["summary"], lag)
 
     def test_every_choice_of_traces(self):
         """The program does the same, and its counts are the same."""

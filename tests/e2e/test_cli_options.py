@@ -129,6 +129,9 @@ class Mistakes(Case):
             self.refused(FAILED, ["run", "--cache-size", size, "--", tool("true")], "--cache-size",
                          "from 1M to 1G")
 
+        for size in ("0", "255K", "65M"):
+            self.refused(FAILED, ["run", "--lag", size, "--", tool("true")], "--lag", "from 256K to 64M")
+
     def test_traces(self):
         true = tool("true")
         for command in (["run"], ["record", "-o", self.path("p")], ["top"],

@@ -41,7 +41,7 @@ static uint64_t choose_place(struct fuzz_in *in, const struct hp_arena_shape *sh
     }
     if (kind >= 0xc0) /* of a later ring */
         offset += (kind & 3) * (kind % 12 < 2   ? sizeof(struct hp_ring)
-                                : kind % 12 < 8 ? HP_ARENA_RING_BYTES
+                                : kind % 12 < 8 ? hp_shape_ring_bytes(shape)
                                                 : HP_ARENA_ADDRESS_BYTES);
     return offset % shape->file_size;
 }

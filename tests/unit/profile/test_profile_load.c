@@ -416,8 +416,8 @@ static void files_without_traces_are_sound(void **state)
     save_unchecked(p);
     assert_true(edit("DROP TABLE traces_event"));
     assert_true(edit("DELETE FROM engine_stat WHERE name LIKE '%trace%' OR name IN ('heads', "
-                     "'abandoned')") &&
-                changes == 9);
+                     "'abandoned', 'waited_ns')") &&
+                changes == 10);
     if (hp_profile_load(file, &q) != HP_OK)
         fail_msg("%s", hp_error_text());
     assert_int_equal(q->run.work.detached, before.detached);
