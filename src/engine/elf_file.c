@@ -66,8 +66,7 @@ enum hp_err hp_elf_file_read(const char *path, struct hp_elf_file *file)
     } else {
         file->arch = arch_of(&header);
         file->machine = header.e_machine;
-        size_t n = 0, size = 0;
-        elf_rawfile(elf, &size);
+        size_t n = 0, size = (size_t)status.st_size; /* elf_rawfile() would read all of it */
         elf_getphdrnum(elf, &n);
         for (size_t i = 0; i < n; i++) {
             GElf_Phdr segment;
