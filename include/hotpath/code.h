@@ -116,6 +116,9 @@ uint32_t hp_code_segment_limit(const struct hp_code *code);
 uint32_t hp_code_n_blocks(const struct hp_code *code);
 const struct hp_block *hp_code_block(const struct hp_code *code, uint32_t id);
 
+/* The block that was the latest with the same start when this one was added, or HP_NO_ID. */
+uint32_t hp_code_block_before(const struct hp_code *code, uint32_t id);
+
 /* All blocks, for loops: valid until the next segment or block is added. */
 const struct hp_block *hp_code_blocks(const struct hp_code *code);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/tally64.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 static struct hp_tally64_slot *place(struct hp_tally64_slot *slots, size_t n, uint64_t key)
@@ -40,6 +39,20 @@ uint64_t *hp_tally64_add(struct hp_tally64 *t, uint64_t key)
     *slot = (struct hp_tally64_slot){.key = key};
     t->used++;
     return &slot->count;
+}
+
+/* All slots from a key's home to the key are in use, so both can still be found. */
+bool hp_tally64_count_far(struct hp_tally64 *t, struct hp_tally64_slot *home, uint64_t key)
+{
+    uint64_t *count = hp_tally64_get(t, key);
+    if (!count)
+        return false;
+    if (++*count > home->count) {
+        struct hp_tally64_slot *slot = place(t->slots, t->n_slots, key), kept = *home;
+        *home = *slot;
+        *slot = kept;
+    }
+    return true;
 }
 
 void hp_tally64_fini(struct hp_tally64 *t)

@@ -8,6 +8,8 @@
 
 #include "base/map64.h"
 
+#include <stdbool.h>
+
 #define HP_TALLY64_NONE UINT64_MAX /* no key */
 
 struct hp_tally64_slot {
@@ -22,19 +24,37 @@ struct hp_tally64 {
     size_t used;
 };
 
-/* The count of `key`; NULL: it has none. Valid until a key is added. */
+/* Where the search for `key` begins, if there are slots. */
+static inline struct hp_tally64_slot *hp_tally64_home(const struct hp_tally64 *tally, uint64_t key)
+{
+    return &tally->slots[hp_hash64(key) & (tally->n_slots - 1)];
+}
+
+/* The count of `key`; NULL: it has none. Valid until a key is added or counted. */
 static inline uint64_t *hp_tally64_get(const struct hp_tally64 *tally, uint64_t key)
 {
     if (!tally->n_slots)
         return NULL;
-    size_t mask = tally->n_slots - 1;
-    for (size_t i = hp_hash64(key) & mask;; i = (i + 1) & mask) {
-        struct hp_tally64_slot *slot = &tally->slots[i];
+    for (struct hp_tally64_slot *slot = hp_tally64_home(tally, key);;) {
         if (slot->key == key)
             return &slot->count;
         if (slot->key == HP_TALLY64_NONE)
             return NULL;
+        if (++slot == tally->slots + tally->n_slots)
+            slot = tally->slots;
     }
+}
+
+/* Adds one to the count of `key`, whose home is known; false: it has none. Of those that share a
+ * home, the most frequent gets it: what is counted often is found at once. */
+bool hp_tally64_count_far(struct hp_tally64 *tally, struct hp_tally64_slot *home, uint64_t key);
+static inline bool hp_tally64_count(struct hp_tally64 *tally, struct hp_tally64_slot *home,
+                                    uint64_t key)
+{
+    if (__builtin_expect(home->key != key, 0))
+        return hp_tally64_count_far(tally, home, key);
+    home->count++;
+    return true;
 }
 
 /* The same, added with a count of 0 if it is missing; NULL: out of memory. */

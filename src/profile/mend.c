@@ -193,9 +193,12 @@ enum hp_err hp_profile_mend_rows(struct hp_mending *m)
         note_wrong(m);
         p->run.arch = HP_ARCH_NONE;
     }
-    for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
-        for (size_t i = 0; i < hp_profile_n_rows(p, kind); i++)
+    for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++) {
+        size_t n = hp_profile_n_rows(p, kind);
+        bool sound = hp_profile_check_rows(p, kind, 0, n) == HP_OK; /* as nearly always */
+        for (size_t i = 0; !sound && i < n; i++)
             HP_TRY(mend_row(m, kind, i));
+    }
     HP_TRY(mend_samplers(m));
     HP_TRY(spread_all(m));
     HP_TRY(leave_out(m));

@@ -4,6 +4,7 @@
  * together.
  */
 #include "base/base.h"
+#include "base/keyed.h"
 #include "profile/profile_impl.h"
 
 #define MAX_RANKED 12 /* fields in the key of a kind, and those that decide which row is kept */
@@ -192,88 +193,177 @@ void hp_row_add(enum hp_row_kind kind, void *joint, const void *row)
 }
 
 static void set_mean(const struct plan *plan, const struct hp_row_field *field, void *joint,
-                     const char *rows, size_t n, size_t stride)
+                     const char *rows, size_t n)
 {
+    size_t size = plan->format->size;
     const struct hp_row_field *weight = hp_row_column(plan->kind, field->weight);
     unsigned __int128 sum = 0, weights = 0;
     for (size_t i = 0; i < n; i++) {
-        sum += (unsigned __int128)hp_row_number(field, rows + i * stride) *
-               hp_row_number(weight, rows + i * stride);
-        weights += hp_row_number(weight, rows + i * stride);
+        sum += (unsigned __int128)hp_row_number(field, rows + i * size) *
+               hp_row_number(weight, rows + i * size);
+        weights += hp_row_number(weight, rows + i * size);
     }
     if (weights)
         hp_row_set_number(field, joint, (uint64_t)((sum + weights / 2) / weights));
 }
 
-/* `n` rows, `stride` bytes apart, that are the same thing. `joint` is not behind the first. */
-static enum hp_err join(const struct plan *plan, char *joint, const char *rows, size_t n,
-                        size_t stride)
+/* Makes one of `n` rows that are the same thing, at `joint`: the first, or before it. */
+static enum hp_err join(const struct plan *plan, char *joint, const char *rows, size_t n)
 {
     const struct hp_row_format *format = plan->format;
-    memmove(joint, rows, format->size);
+    union hp_any_row made;
+    if (n == 1 && joint == rows)
+        return HP_OK;
+    memcpy(&made, rows, format->size);
     for (size_t i = 1; i < n; i++) {
-        if (!hp_rows_may_join(plan->kind, joint, rows + i * stride))
+        const char *row = rows + i * format->size;
+        if (!hp_rows_may_join(plan->kind, &made, row))
             return hp_fail(HP_ERR_INVALID,
                            "%s named '%s' were set differently, or on different machines",
-                           format->many, hp_row_text(plan->fields[0], joint));
-        hp_row_add(plan->kind, joint, rows + i * stride);
+                           format->many, hp_row_text(plan->fields[0], &made));
+        hp_row_add(plan->kind, &made, row);
     }
     for (size_t i = 0; n > 1 && i < format->n_fields; i++)
         if (format->fields[i].join == HP_JOIN_MEAN)
-            set_mean(plan, &format->fields[i], joint, rows, n, stride);
-    return HP_OK;
-}
-
-/* Joins neighbours among `n` sorted rows, `stride` bytes apart, to `items`, which may be the same.
- * `map`: the new index by the old one, which is behind each row; or NULL. */
-static enum hp_err collect(const struct plan *plan, const char *rows, size_t n, size_t stride,
-                           char *items, size_t *kept, uint32_t *map)
-{
-    *kept = 0;
-    for (size_t at = 0, end; at < n; at = end) {
-        for (end = at + 1;
-             end < n && compare_keys(plan, rows + at * stride, rows + end * stride) == 0; end++)
-            ;
-        for (size_t i = at; map && i < end; i++)
-            map[*(const uint32_t *)(rows + i * stride + plan->format->size)] = (uint32_t)*kept;
-        HP_TRY(join(plan, items + (*kept)++ * plan->format->size, rows + at * stride, end - at,
-                    stride));
-    }
+            set_mean(plan, &format->fields[i], &made, rows, n);
+    memcpy(joint, &made, format->size);
     return HP_OK;
 }
 
 /* --- Rows that others refer to ---------------------------------------------------------------- */
 
-/* The first row from `at` that is not in order; `n`: all are. */
-static size_t end_of_order(struct plan *plan, const char *items, size_t at, size_t n)
+/* A number that is smaller where the row comes first, as far as it tells. */
+struct keys {
+    struct hp_keyed *items, *room;
+    bool whole; /* rows with the same number have the same key */
+};
+
+static bool same_text(const struct hp_row_field *field, const char *rows, size_t n, size_t size)
 {
-    size_t size = plan->format->size;
-    while (++at < n && compare_rows(items + (at - 1) * size, items + at * size, plan) <= 0)
-        ;
-    return at < n ? at : n;
+    for (size_t i = 1; i < n; i++)
+        if (hp_row_text(field, rows + i * size) != hp_row_text(field, rows))
+            return false;
+    return true;
 }
 
-/* Rows are sorted with their old index behind them. Those of two profiles, one behind the other,
- * are mostly in order themselves: then they are sorted while they are copied. */
-static enum hp_err order_tagged(struct plan *plan, char *items, size_t *n, uint32_t *map)
+/* Appends the highest bits of a field, as many as there is room for: `*room`. False: that was not
+ * all. */
+static bool append(const struct plan *plan, const struct hp_row_field *field, const char *rows,
+                   size_t n, struct hp_keyed *keys, int *room)
 {
-    size_t count = *n, size = plan->format->size;
-    size_t stride = (size + sizeof(uint32_t) + 7) & ~(size_t)7;
-    size_t middle = end_of_order(plan, items, 0, count);
-    bool two = end_of_order(plan, items, middle, count) == count;
-    char *tagged HP_CLEANUP(hp_free) = malloc((count + 1) * stride);
-    if (!tagged)
+    size_t size = plan->format->size;
+    uint64_t all = 0;
+    if (hp_row_is_text(field))
+        return same_text(field, rows, n, size);
+    if (field->type == HP_ROW_I32 || field->type == HP_ROW_I64)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        all |= hp_row_number(field, rows + i * size);
+    int bits = all ? 64 - __builtin_clzll(all) : 0, left = bits > *room ? bits - *room : 0;
+    int some = bits - left;
+    for (size_t i = 0; some && i < n; i++)
+        keys[i].key =
+            (some == 64 ? 0 : keys[i].key << some) | hp_row_number(field, rows + i * size) >> left;
+    *room -= some;
+    return left == 0;
+}
+
+static enum hp_err make_keys(const struct plan *plan, const char *rows, size_t n, struct keys *keys)
+{
+    int room = 64;
+    keys->items = malloc(2 * (n + 1) * sizeof *keys->items);
+    if (!keys->items)
         return hp_fail_nomem();
-    for (size_t k = 0, i = 0, j = middle; k < count; k++) {
-        bool second = i == middle || (two && j < count &&
-                                      compare_rows(items + i * size, items + j * size, plan) > 0);
-        uint32_t old = (uint32_t)(second ? j++ : i++);
-        memcpy(tagged + k * stride, items + old * size, size);
-        memcpy(tagged + k * stride + size, &old, sizeof old);
+    keys->room = keys->items + n;
+    keys->whole = !plan->identity;
+    for (size_t i = 0; i < n; i++)
+        keys->items[i] = (struct hp_keyed){.index = (uint32_t)i};
+    for (size_t k = 0; k < plan->n_key && keys->whole; k++)
+        keys->whole = append(plan, plan->fields[k], rows, n, keys->items, &room);
+    return HP_OK;
+}
+
+struct rows {
+    struct plan *plan;
+    const char *items;
+};
+
+static int compare_keyed(const void *a, const void *b, void *context)
+{
+    const struct rows *rows = context;
+    const struct hp_keyed *x = a, *y = b;
+    size_t size = rows->plan->format->size;
+    return compare_rows(rows->items + x->index * size, rows->items + y->index * size, rows->plan)
+               ?: HP_COMPARE(x->index, y->index);
+}
+
+/* Sorts the keys, and those that are the same by all that matters. */
+static void sort_keys(struct plan *plan, const char *rows, size_t n, struct keys *keys)
+{
+    hp_keyed_sort(keys->items, keys->room, n);
+    for (size_t at = 0, end; at < n; at = end) {
+        for (end = at + 1; end < n && keys->items[end].key == keys->items[at].key; end++)
+            ;
+        if (end > at + 1)
+            qsort_r(keys->items + at, end - at, sizeof *keys->items, compare_keyed,
+                    &(struct rows){plan, rows});
     }
-    if (!two)
-        qsort_r(tagged, count, stride, compare_rows, plan);
-    return collect(plan, tagged, count, stride, items, n, map);
+}
+
+/* Which rows become one. The keys become the new indices; `map`: the same by old index. */
+static void number(const struct plan *plan, const char *rows, size_t n, struct keys *keys,
+                   uint32_t *map)
+{
+    size_t size = plan->format->size, new = 0;
+    uint64_t last = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct hp_keyed *here = &keys->items[i];
+        bool same = i && here->key == last &&
+                    (keys->whole || compare_keys(plan, rows + here[-1].index * size,
+                                                 rows + here->index * size) == 0);
+        new += i && !same;
+        last = here->key;
+        here->key = new;
+        map[here->index] = (uint32_t) new;
+    }
+}
+
+/* Moves the rows to where they belong; the keys then have no old index any more. */
+static void move_rows(const struct hp_row_format *format, char *rows, size_t n,
+                      struct hp_keyed *order)
+{
+    size_t size = format->size;
+    union hp_any_row first;
+    for (size_t i = 0; i < n; i++) {
+        if (order[i].index == i)
+            continue;
+        memcpy(&first, rows + i * size, size);
+        for (size_t at = i, from; (from = order[at].index) != at; at = from) {
+            memcpy(rows + at * size, from == i ? (char *)&first : rows + from * size, size);
+            order[at].index = (uint32_t)at;
+            if (from == i)
+                break;
+        }
+    }
+}
+
+/* Sorts, and joins what is the same. */
+static enum hp_err order_rows(struct plan *plan, char *rows, size_t *n, uint32_t *map)
+{
+    struct keys keys = {0};
+    size_t count = *n, size = plan->format->size;
+    HP_TRY(make_keys(plan, rows, count, &keys));
+    struct hp_keyed *order HP_CLEANUP(hp_free) = keys.items;
+    sort_keys(plan, rows, count, &keys);
+    number(plan, rows, count, &keys, map);
+    move_rows(plan->format, rows, count, order);
+    for (size_t at = 0, end; at < count; at = end) {
+        for (end = at + 1; end < count && order[end].key == order[at].key; end++)
+            ;
+        HP_TRY(join(plan, rows + order[at].key * size, rows + at * size, end - at));
+        *n = order[at].key + 1;
+    }
+    return HP_OK;
 }
 
 enum hp_err hp_map_new(size_t n, uint32_t **map)
@@ -291,7 +381,7 @@ enum hp_err hp_rows_order(struct hp_profile *p, enum hp_row_kind kind, uint32_t 
     struct plan plan = make_plan(kind);
     struct hp_row_array rows = hp_profile_rows(p, kind);
     HP_TRY(hp_map_new(*rows.n, map));
-    return hp_rows_in_order(p, kind) ? HP_OK : order_tagged(&plan, rows.items, rows.n, *map);
+    return hp_rows_in_order(p, kind) ? HP_OK : order_rows(&plan, rows.items, rows.n, *map);
 }
 
 void hp_rows_renumber(struct hp_profile *p, enum hp_row_kind kind, enum hp_row_kind to,
@@ -336,6 +426,19 @@ static void gather(const struct hp_row_format *format, char *rows, size_t n, siz
         }
 }
 
+/* Joins neighbours among sorted rows. */
+static void join_neighbours(const struct plan *plan, char *rows, size_t *n)
+{
+    size_t count = *n, size = plan->format->size, kept = 0;
+    for (size_t at = 0, end; at < count; at = end) {
+        for (end = at + 1;
+             end < count && compare_keys(plan, rows + at * size, rows + end * size) == 0; end++)
+            ;
+        (void)join(plan, rows + kept++ * size, rows + at * size, end - at);
+    }
+    *n = kept;
+}
+
 /* Most belong to an item: they are gathered, then those of each item sorted. */
 void hp_leaves_order(struct hp_profile *p, enum hp_row_kind kind, size_t *room)
 {
@@ -353,8 +456,9 @@ void hp_leaves_order(struct hp_profile *p, enum hp_row_kind kind, size_t *room)
     else
         qsort_r(rows.items, *rows.n, size, compare_rows, &plan);
     for (size_t i = 0, start = 0; item->type == HP_ROW_INDEX && i < items; start = ends[i++])
-        qsort_r(rows.items + start * size, ends[i] - start, size, compare_rows, &plan);
-    (void)collect(&plan, rows.items, *rows.n, size, rows.items, rows.n, NULL);
+        if (ends[i] > start + 1)
+            qsort_r(rows.items + start * size, ends[i] - start, size, compare_rows, &plan);
+    join_neighbours(&plan, rows.items, rows.n);
 }
 
 /* --- Modules ---------------------------------------------------------------------------------- */
@@ -372,7 +476,7 @@ static enum hp_err join_modules(struct hp_pmodule *modules, size_t *n, uint32_t 
     plan.identity = hp_module_identity;
     plan.n_key = 0; /* the fields of the key say which one is kept */
     HP_TRY(hp_map_new(*n, map));
-    return order_tagged(&plan, (char *)modules, n, *map);
+    return order_rows(&plan, (char *)modules, n, *map);
 }
 
 /* Two steps, one map: joined by what they are, then sorted by path. */

@@ -199,18 +199,36 @@ static enum hp_err add_block(struct hp_result *r, uint32_t id, uint32_t version)
     return hp_functions_lines_wanted(r->functions) == HP_LINES_ALL ? add_lines(r, id) : HP_OK;
 }
 
-/* Blocks with different code at the same place are distinguished by a version. */
+static uint64_t version_key(const struct hp_block *block)
+{
+    return block->start ^ (uint64_t)block->module << 48 ^
+           (uint64_t)(block->end - block->start) << 32;
+}
+
+/* Blocks with different code at the same place are distinguished by a version. Most are alone: only
+ * the others are in `versions`, each after those before it. */
+static enum hp_err find_version(const struct hp_code *code, uint32_t id, struct hp_map64 *versions,
+                                uint32_t *version)
+{
+    uint32_t before = hp_code_block_before(code, id);
+    *version = 0;
+    if (before == HP_NO_ID)
+        return HP_OK;
+    if (hp_code_block_before(code, before) == HP_NO_ID)
+        HP_TRY(hp_map64_put(versions, version_key(hp_code_block(code, before)), 0));
+    uint64_t key = version_key(hp_code_block(code, id));
+    uint32_t last = hp_map64_get(versions, key);
+    *version = last == HP_MAP64_NONE ? 0 : last + 1;
+    return hp_map64_put(versions, key, *version);
+}
+
 static enum hp_err add_blocks(struct hp_result *r)
 {
     struct hp_map64 versions = {0};
     enum hp_err err = HP_OK;
     for (uint32_t i = 0; err == HP_OK && i < hp_code_n_blocks(r->code); i++) {
-        const struct hp_block *block = hp_code_block(r->code, i);
-        uint64_t key = block->start ^ (uint64_t)block->module << 48 ^
-                       (uint64_t)(block->end - block->start) << 32;
-        uint32_t version = hp_map64_get(&versions, key);
-        version = version == HP_MAP64_NONE ? 0 : version + 1;
-        err = hp_map64_put(&versions, key, version);
+        uint32_t version;
+        err = find_version(r->code, i, &versions, &version);
         if (err == HP_OK)
             err = add_block(r, i, version);
     }

@@ -102,6 +102,11 @@ const struct hp_block *hp_code_block(const struct hp_code *code, uint32_t id)
     return &code->blocks[id];
 }
 
+uint32_t hp_code_block_before(const struct hp_code *code, uint32_t id)
+{
+    return code->next_at_start[id];
+}
+
 const struct hp_block *hp_code_blocks(const struct hp_code *code)
 {
     return code->blocks;

@@ -2,25 +2,15 @@
 #include "stream/tally.h"
 
 #include "base/grow.h"
-#include "base/map64.h"
+#include "base/tally64.h"
 #include "stream/balance.h"
 #include "stream/code_impl.h"
 
 #include <stdlib.h>
 
-/* How often one segment was left and the other entered. If two pairs hash to the same slot, the new
- * one replaces the old. */
-struct pair {
-    uint32_t left, entered; /* 0: free */
-    uint64_t count;
-};
-#define PAIR_BITS 15
+#define AT_ONCE 32 /* pairs whose counts are fetched before the first of them is counted */
 
-struct edge {
-    uint32_t from, to;
-    uint64_t count;
-    uint32_t next; /* next of the same `from`: index + 1, 0: none */
-};
+#define NEAR 8 /* edges of a block that are found one by one */
 
 /* The first instructions of a block, and how often they ran without the rest. */
 struct part {
@@ -52,10 +42,7 @@ struct hp_tally {
     struct hp_sink *sink;
     struct hp_cursor_stats stats;
 
-    struct pair *pairs;     /* 1 << PAIR_BITS of them: the latest */
-    struct hp_map64 old_of; /* left << 32 | entered -> old */
-    uint64_t *old;          /* counts of replaced pairs */
-    size_t n_old, cap_old;
+    struct hp_tally64 pairs; /* by entered << 32 | left */
 
     uint32_t left;                  /* first word of a pair; 0: none */
     uint32_t event[HP_EVENT_WORDS]; /* as in a cursor */
@@ -76,24 +63,20 @@ struct hp_tally {
     struct part *parts;
     size_t n_parts, cap_parts;
 
-    struct hp_map64 edge_of; /* from << 32 | to -> edge */
-    struct edge *edges;
-    size_t n_edges, cap_edges;
-    struct hp_map64 first_of; /* block -> the first of its edges, index + 1 */
-    struct hp_edge_count *result;
+    struct hp_edge_count *edges;
+    uint32_t *next; /* by edge: another of the same block, index + 1, 0: none */
+    size_t n_edges, cap_edges, cap_next;
+    uint32_t *first; /* by block: the first of its edges, index + 1, 0: none */
+    size_t cap_first;
+    struct hp_map64 far; /* from << 32 | to -> edge, of those behind the first NEAR of a block */
 };
 
 enum hp_err hp_tally_new(struct hp_code *code, struct hp_segment_source *source,
                          struct hp_sink *sink, struct hp_tally **tally)
 {
     struct hp_tally *t = calloc(1, sizeof *t);
-    struct pair *pairs = calloc((size_t)1 << PAIR_BITS, sizeof *pairs);
-    if (!t || !pairs) {
-        free(t);
-        free(pairs);
+    if (!t)
         return hp_fail_nomem();
-    }
-    t->pairs = pairs;
     t->code = code;
     t->source = source;
     t->sink = sink;
@@ -105,20 +88,18 @@ void hp_tally_free(struct hp_tally *tally)
 {
     if (!tally)
         return;
-    free(tally->pairs);
-    free(tally->old);
     free(tally->parts);
     free(tally->directs);
     free(tally->derived);
     free(tally->moves);
     free(tally->late);
     free(tally->edges);
-    free(tally->result);
-    hp_map64_fini(&tally->old_of);
+    free(tally->next);
+    free(tally->first);
+    hp_tally64_fini(&tally->pairs);
     hp_map64_fini(&tally->late_of);
     hp_map64_fini(&tally->part_of);
-    hp_map64_fini(&tally->edge_of);
-    hp_map64_fini(&tally->first_of);
+    hp_map64_fini(&tally->far);
     free(tally);
 }
 
@@ -156,25 +137,34 @@ static enum hp_err need(struct hp_tally *t, uint32_t id, bool *there)
     return HP_OK;
 }
 
-/* First edge of the block: index + 1, 0: none. */
-static uint32_t first_edge(const struct hp_tally *t, uint32_t from)
+/* Adds an edge that is found behind `link`; `far`: not one by one. */
+static enum hp_err new_edge(struct hp_tally *t, uint32_t *link, struct hp_edge_count edge, bool far)
 {
-    uint32_t first = hp_map64_get(&t->first_of, from);
-    return first == HP_MAP64_NONE ? 0 : first;
+    uint32_t i = (uint32_t)t->n_edges;
+    if (far)
+        HP_TRY(hp_map64_put(&t->far, (uint64_t)edge.from << 32 | edge.to, i));
+    t->edges[i] = edge;
+    t->next[i] = *link;
+    *link = i + 1;
+    t->n_edges++;
+    return HP_OK;
 }
 
 static enum hp_err add_edge(struct hp_tally *t, uint32_t from, uint32_t to, uint64_t count)
 {
-    uint64_t key = (uint64_t)from << 32 | to;
-    uint32_t i = hp_map64_get(&t->edge_of, key);
-    if (i == HP_MAP64_NONE) {
-        HP_TRY(hp_grow(&t->edges, &t->cap_edges, t->n_edges + 1, sizeof *t->edges));
-        i = (uint32_t)t->n_edges;
-        uint32_t first = first_edge(t, from);
-        HP_TRY(hp_map64_put(&t->first_of, from, i + 1));
-        HP_TRY(hp_map64_put(&t->edge_of, key, i));
-        t->edges[t->n_edges++] = (struct edge){.from = from, .to = to, .next = first};
-    }
+    HP_TRY(hp_grow(&t->first, &t->cap_first, t->code->n_blocks, sizeof *t->first));
+    HP_TRY(hp_grow(&t->edges, &t->cap_edges, t->n_edges + 1, sizeof *t->edges));
+    HP_TRY(hp_grow(&t->next, &t->cap_next, t->n_edges + 1, sizeof *t->next));
+    uint32_t *link = &t->first[from], i = HP_MAP64_NONE;
+    size_t seen = 0;
+    for (; *link && seen < NEAR && t->edges[*link - 1].to != to; seen++)
+        link = &t->next[*link - 1];
+    if (seen == NEAR)
+        i = hp_map64_get(&t->far, (uint64_t)from << 32 | to);
+    else if (*link)
+        i = *link - 1;
+    if (i == HP_MAP64_NONE)
+        return new_edge(t, link, (struct hp_edge_count){from, to, count}, seen == NEAR);
     t->edges[i].count += count;
     return HP_OK;
 }
@@ -328,8 +318,8 @@ static int by_start(const void *a, const void *b, void *code)
 /* Joins a part with executions of the block `rest`, at most `*count` times. */
 static enum hp_err join_with(struct hp_tally *t, uint32_t node, uint32_t rest, uint64_t *count)
 {
-    for (uint32_t i = first_edge(t, rest); i && *count; i = t->edges[i - 1].next) {
-        struct edge *edge = &t->edges[i - 1];
+    for (uint32_t i = rest < t->cap_first ? t->first[rest] : 0; i && *count; i = t->next[i - 1]) {
+        struct hp_edge_count *edge = &t->edges[i - 1];
         uint64_t some = edge->count < *count ? edge->count : *count;
         uint32_t to = edge->to;
         if (some == 0)
@@ -364,29 +354,12 @@ static enum hp_err join_part(struct hp_tally *t, uint32_t node, uint64_t count)
 
 /* --- Words ------------------------------------------------------------------------------------ */
 
-static struct pair *pair_place(const struct hp_tally *t, uint32_t left, uint32_t entered)
+static uint64_t pair_key(uint32_t left, uint32_t entered)
 {
-    return &t->pairs[(left * 0x9e3779b1u ^ entered * 0x85ebca6bu) >> (32 - PAIR_BITS)];
+    return (uint64_t)entered << 32 | left;
 }
 
-/* Adds the count of a pair to the permanent ones. */
-static enum hp_err put_away(struct hp_tally *t, const struct pair *pair)
-{
-    uint64_t key = (uint64_t)pair->left << 32 | pair->entered;
-    uint32_t i = hp_map64_get(&t->old_of, key);
-    if (pair->count == 0)
-        return HP_OK;
-    if (i == HP_MAP64_NONE) {
-        HP_TRY(hp_grow(&t->old, &t->cap_old, t->n_old + 1, sizeof *t->old));
-        i = (uint32_t)t->n_old;
-        HP_TRY(hp_map64_put(&t->old_of, key, i));
-        t->n_old++;
-    }
-    t->old[i] += pair->count;
-    return HP_OK;
-}
-
-/* Takes a pair that is not in its slot. */
+/* Takes a pair that may be new. */
 static __attribute__((noinline)) enum hp_err new_pair(struct hp_tally *t, uint32_t left,
                                                       uint32_t entered)
 {
@@ -395,12 +368,10 @@ static __attribute__((noinline)) enum hp_err new_pair(struct hp_tally *t, uint32
     HP_TRY(need(t, entered, &there[1]));
     if (!there[0] || !there[1])
         return HP_OK;
-    struct pair *place = pair_place(t, left, entered);
-    if (place->left != left || place->entered != entered) {
-        HP_TRY(put_away(t, place));
-        *place = (struct pair){.left = left, .entered = entered};
-    }
-    place->count++;
+    uint64_t *count = hp_tally64_add(&t->pairs, pair_key(left, entered));
+    if (!count)
+        return hp_fail_nomem();
+    ++*count;
     return HP_OK;
 }
 
@@ -466,21 +437,35 @@ static enum hp_err slow_word(struct hp_tally *t, uint32_t word)
     return new_pair(t, left, word);
 }
 
+/* Counts up to AT_ONCE pairs, as long as they were seen before; returns how many. An event is in no
+ * pair. */
+static inline size_t count_some(struct hp_tally64 *pairs, const uint32_t *words, size_t n)
+{
+    uint64_t keys[AT_ONCE];
+    struct hp_tally64_slot *homes[AT_ONCE];
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = pair_key(words[2 * i], words[2 * i + 1]);
+        homes[i] = hp_tally64_home(pairs, keys[i]);
+        __builtin_prefetch(homes[i], 1);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (keys[i] & HP_WORD_EVENT || !hp_tally64_count(pairs, homes[i], keys[i]))
+            return i;
+    return n;
+}
+
 /* Takes pairs seen before; returns how many words it took. */
 static __attribute__((noinline)) size_t fast_pairs(struct hp_tally *t, const uint32_t *words,
                                                    size_t n)
 {
-    if (t->left || t->have < t->want)
+    if (t->left || t->have < t->want || !t->pairs.n_slots)
         return 0;
-    size_t i = 0;
-    for (; i + 2 <= n; i += 2) {
-        uint32_t left = words[i], entered = words[i + 1]; /* read once: others can write there */
-        struct pair *pair = pair_place(t, left, entered);
-        if (__builtin_expect((pair->left != left) | (pair->entered != entered) | (left == 0), 0))
-            break;
-        pair->count++;
+    size_t at = 0, some = AT_ONCE, did = some;
+    for (; did == some && at + 2 <= n; at += 2 * did) {
+        some = n - at < (size_t)2 * AT_ONCE ? (n - at) / 2 : AT_ONCE;
+        did = count_some(&t->pairs, words + at, some);
     }
-    return i;
+    return at;
 }
 
 enum hp_err hp_tally_words(struct hp_tally *t, const uint32_t *words, size_t n)
@@ -581,21 +566,12 @@ static enum hp_err add_pair(struct hp_tally *t, uint32_t left, uint32_t entered,
     return add_edge(t, last, to, count);
 }
 
-static enum hp_err put_all_away(struct hp_tally *t)
-{
-    for (size_t i = 0; i < (size_t)1 << PAIR_BITS; i++)
-        if (t->pairs[i].left)
-            HP_TRY(put_away(t, &t->pairs[i]));
-    return HP_OK;
-}
-
 static enum hp_err add_pairs(struct hp_tally *t)
 {
-    for (size_t i = 0; t->old_of.slots && i <= t->old_of.mask; i++) {
-        const struct hp_map64_slot *slot = &t->old_of.slots[i];
-        if (slot->value != HP_MAP64_NONE)
-            HP_TRY(
-                add_pair(t, (uint32_t)(slot->key >> 32), (uint32_t)slot->key, t->old[slot->value]));
+    for (size_t i = 0; i < t->pairs.n_slots; i++) {
+        const struct hp_tally64_slot *slot = &t->pairs.slots[i];
+        if (slot->key != HP_TALLY64_NONE)
+            HP_TRY(add_pair(t, (uint32_t)slot->key, (uint32_t)(slot->key >> 32), slot->count));
     }
     return HP_OK;
 }
@@ -633,11 +609,11 @@ static void fill(const struct hp_tally *t, struct hp_balance *balance)
         if (t->directs[i].is_counter)
             hp_balance_add(balance, node_of(t, t->directs[i].id), node_behind(t, &t->directs[i]),
                            t->directs[i].count);
-    for (size_t i = 0; t->old_of.slots && i <= t->old_of.mask; i++) {
-        const struct hp_map64_slot *slot = &t->old_of.slots[i];
-        if (slot->value != HP_MAP64_NONE)
-            hp_balance_add(balance, node_of(t, (uint32_t)(slot->key >> 32)),
-                           node_of(t, (uint32_t)slot->key), t->old[slot->value]);
+    for (size_t i = 0; i < t->pairs.n_slots; i++) {
+        const struct hp_tally64_slot *slot = &t->pairs.slots[i];
+        if (slot->key != HP_TALLY64_NONE)
+            hp_balance_add(balance, node_of(t, (uint32_t)slot->key),
+                           node_of(t, (uint32_t)(slot->key >> 32)), slot->count);
     }
 }
 
@@ -698,27 +674,22 @@ static enum hp_err derive(struct hp_tally *t)
 enum hp_err hp_tally_edges(struct hp_tally *t, const struct hp_edge_count **edges, size_t *n)
 {
     HP_TRY(end_half(t));
-    HP_TRY(put_all_away(t));
     HP_TRY(derive(t));
     for (size_t i = 0; i < t->n_directs; i++)
         HP_TRY(add_direct(t, &t->directs[i]));
     HP_TRY(add_pairs(t));
     HP_TRY(join_parts(t));
-    t->result = calloc(t->n_edges + 1, sizeof *t->result);
-    if (!t->result)
-        return hp_fail_nomem();
-    *edges = t->result;
+    *edges = t->edges;
     *n = 0;
     for (size_t i = 0; i < t->n_edges; i++) {
-        const struct edge *e = &t->edges[i];
-        if (!e->count)
+        struct hp_edge_count e = t->edges[i];
+        if (!e.count)
             continue;
-        uint32_t to = e->to;
-        if (to != HP_NO_ID && to & LATE)
-            to = block_at(t->code, e->from, t->late[to & ~LATE]);
-        t->result[(*n)++] = (struct hp_edge_count){.from = e->from, .to = to, .count = e->count};
-        t->stats.blocks += e->count;
-        t->stats.instructions += e->count * t->code->blocks[e->from].insns;
+        if (e.to != HP_NO_ID && e.to & LATE)
+            e.to = block_at(t->code, e.from, t->late[e.to & ~LATE]);
+        t->edges[(*n)++] = e;
+        t->stats.blocks += e.count;
+        t->stats.instructions += e.count * t->code->blocks[e.from].insns;
     }
     return HP_OK;
 }

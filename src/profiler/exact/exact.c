@@ -369,17 +369,16 @@ static void on_steps(void *state, const struct hp_steps *steps)
 static void on_edges(void *state, const struct hp_edge_count *edges, size_t n)
 {
     struct hp_exact_thread *t = state;
-    struct hp_map64 index = {0};
     size_t cap = 0;
     t->unordered = true;
-    bool good = grow_spots(t->exact) == HP_OK;
-    for (size_t i = 0; i < n && good; i++)
-        good = add_edge(t, &cap, &index, edges[i].from, edges[i].to, edges[i].count);
-    if (good)
-        hp_exact_count_calls(t, edges, n);
-    else
+    if (grow_spots(t->exact) != HP_OK || hp_grow(&t->edges, &cap, n, sizeof *t->edges) != HP_OK) {
         t->exact->out_of_memory = true;
-    hp_map64_fini(&index);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        t->edges[i] = (struct hp_exact_edge){edges[i].from, edges[i].to, edges[i].count};
+    t->n_edges = n;
+    hp_exact_count_calls(t, edges, n);
 }
 
 static void on_batch(void *state, const struct hp_batch *batch)

@@ -28,7 +28,7 @@ struct result {
     struct hp_exact *exact;
     struct hp_result *out;
     struct hp_profile *profile;
-    struct hp_map64 edge_of;    /* from << 32 | to -> edge */
+    struct hp_map64 edge_of;    /* from << 32 | to -> edge, where threads share them */
     struct hp_map64 call_of;    /* caller << 32 | callee -> call */
     struct hp_map64 context_of; /* as hp_exact_contexts_finish() needs it */
     uint32_t thread;
@@ -44,10 +44,12 @@ struct result {
 
 /* --- Edges ------------------------------------------------------------------------------------ */
 
+/* The profile's edge. Threads share those that they have in common. */
 static enum hp_err edge_index(struct result *r, uint32_t from, uint32_t to, uint32_t *index)
 {
     const struct hp_code *code = r->exact->code;
-    *index = hp_map64_get(&r->edge_of, (uint64_t)from << 32 | to);
+    bool shared = r->exact->n_threads > 1;
+    *index = shared ? hp_map64_get(&r->edge_of, (uint64_t)from << 32 | to) : HP_MAP64_NONE;
     if (*index != HP_MAP64_NONE)
         return HP_OK;
     const struct hp_block *a = hp_code_block(code, from), *b = hp_code_block(code, to);
@@ -60,7 +62,7 @@ static enum hp_err edge_index(struct result *r, uint32_t from, uint32_t to, uint
     bool may_fall = a->flow == HP_FLOW_COND || a->flow == HP_FLOW_SYSCALL ||
                     a->flags & (HP_BLOCK_CONDITIONAL | HP_BLOCK_THUMB);
     edge->taken = !(may_fall && b->start == a->end);
-    return hp_map64_put(&r->edge_of, (uint64_t)from << 32 | to, *index);
+    return shared ? hp_map64_put(&r->edge_of, (uint64_t)from << 32 | to, *index) : HP_OK;
 }
 
 static bool is_branch(uint8_t flow)

@@ -5,6 +5,7 @@
 #include "base/compare.h"
 #include "base/grow.h"
 #include "base/heap.h"
+#include "base/keyed.h"
 #include "base/lists.h"
 #include "base/map64.h"
 #include "base/outfile.h"
@@ -255,6 +256,61 @@ static void tallies_count_each_key(void **state)
     }
 }
 
+/* Keys that change places while they are counted. */
+static void tallies_keep_what_is_counted_often_near(void **state)
+{
+    (void)state;
+    enum { KEYS = 3000 };
+    for (int kind = 0; kind < 5; kind++) {
+        struct hp_tally64 tally = {0};
+        uint64_t counts[KEYS] = {0}, random = 1;
+        for (uint64_t i = 0; i < KEYS; i++)
+            assert_non_null(hp_tally64_add(&tally, key(i, kind)));
+        for (int n = 0; n < 200000; n++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            uint64_t i = (random >> 33) % ((random >> 62) * KEYS + 7) % KEYS;
+            counts[i]++;
+            struct hp_tally64_slot *home = hp_tally64_home(&tally, key(i, kind));
+            assert_true(hp_tally64_count(&tally, home, key(i, kind)));
+        }
+        for (uint64_t i = 0; i < KEYS; i++)
+            assert_int_equal(*hp_tally64_get(&tally, key(i, kind)), counts[i]);
+        struct hp_tally64_slot *home = hp_tally64_home(&tally, key(KEYS, kind));
+        assert_false(hp_tally64_count(&tally, home, key(KEYS, kind)));
+        assert_int_equal(tally.used, KEYS);
+        hp_tally64_fini(&tally);
+    }
+}
+
+/* --- Sorting ---------------------------------------------------------------------------------- */
+
+static int by_key_and_index(const void *a, const void *b)
+{
+    const struct hp_keyed *x = a, *y = b;
+    return HP_COMPARE(x->key, y->key) ?: HP_COMPARE(x->index, y->index);
+}
+
+static void sorting_by_number_keeps_the_order_of_equals(void **state)
+{
+    (void)state;
+    static struct hp_keyed items[5000], room[5000], expected[5000];
+    uint64_t random = 1;
+    for (unsigned low = 0; low < 64; low += 7)
+        for (unsigned bits = 1; bits <= 64 - low; bits += 9) {
+            size_t n = bits * 70 + low;
+            for (size_t i = 0; i < n; i++) {
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                items[i] = (struct hp_keyed){random >> (64 - bits) << low, (uint32_t)i};
+            }
+            memcpy(expected, items, sizeof items);
+            qsort(expected, n, sizeof *expected, by_key_and_index);
+            hp_keyed_sort(items, room, n);
+            for (size_t i = 0; i < n; i++)
+                assert_int_equal(by_key_and_index(&items[i], &expected[i]), 0);
+        }
+    hp_keyed_sort(items, room, 0);
+}
+
 /* --- Lists ------------------------------------------------------------------------------------ */
 
 static void lists_keep_the_order_of_things(void **state)
@@ -456,6 +512,8 @@ int main(void)
         cmocka_unit_test(heaps_give_the_first),
         cmocka_unit_test(maps_keep_what_is_put),
         cmocka_unit_test(tallies_count_each_key),
+        cmocka_unit_test(tallies_keep_what_is_counted_often_near),
+        cmocka_unit_test(sorting_by_number_keeps_the_order_of_equals),
         cmocka_unit_test(lists_keep_the_order_of_things),
         cmocka_unit_test(strings_are_kept_once),
         cmocka_unit_test(strings_of_any_length),

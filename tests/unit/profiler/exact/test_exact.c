@@ -401,7 +401,7 @@ static void counted_threads_cost_what_they_ran(void **state)
             HP_OK);
         profiler->ops->edges(thread, edges, 3);
         profiler->ops->event(thread, &end);
-        assert_int_equal(((struct hp_exact_thread *)thread)->n_edges, 2);
+        assert_int_equal(((struct hp_exact_thread *)thread)->n_edges, 3);
         assert_int_equal(((struct hp_exact_thread *)thread)->cap_cells, 0);
     }
     assert_int_equal(hp_profile_new(&profile), HP_OK);
