@@ -602,6 +602,10 @@ HP_MUST_CHECK enum hp_err hp_profile_mend(struct hp_profile *profile, const char
  */
 HP_MUST_CHECK enum hp_err hp_profile_normalize(struct hp_profile *profile);
 
+/* hp_profile_mend() and hp_profile_normalize(), for a profile that was just made: it can only be
+ * freed if that fails. */
+HP_MUST_CHECK enum hp_err hp_profile_settle(struct hp_profile *profile, const char **what);
+
 /* Writes the profile to `path` atomically (to another file, then renamed). HP_ERR_INVALID: the
  * profile is not normal, a number is above 2^63-1, or `path` exists and is not a regular file. */
 HP_MUST_CHECK enum hp_err hp_profile_save(const struct hp_profile *profile, const char *path);

@@ -61,6 +61,9 @@ struct hp_consumer {
     enum hp_err (*end)(struct hp_consumer *consumer, uint32_t thread, enum hp_end_reason reason);
     /* Called now and then, also when idle: for progress displays. May be NULL. */
     void (*tick)(struct hp_consumer *consumer);
+    /* Called while nothing arrives: does some of what has to be done in the end. True: there is
+     * more of it. May be NULL. */
+    bool (*ahead)(struct hp_consumer *consumer);
     /* True when nothing more is wanted. May be NULL. */
     bool (*done)(struct hp_consumer *consumer);
 };

@@ -213,7 +213,8 @@ static void read_until_exit(struct hp_live *live, pid_t pid, struct hp_consumer 
         hp_live_look_after_all(live);
         hp_live_close_rings(live, consumer, false);
         hp_live_free_claimed(live);
-        if (!hp_live_load_ahead(live) && !hp_live_is_dead(live, pid))
+        bool more = hp_live_load_ahead(live) || (consumer->ahead && consumer->ahead(consumer));
+        if (!more && !hp_live_is_dead(live, pid))
             wait_for_doorbell(live->arena, seen);
     }
 }

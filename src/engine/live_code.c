@@ -52,22 +52,23 @@ const char *hp_live_string(struct hp_live *live, uint32_t id)
 enum hp_err hp_live_load_module(struct hp_live *live, uint32_t record_id, uint32_t *id)
 {
     struct hp_arena_record record;
+    if (record_id < live->shape.records && live->modules[record_id]) {
+        *id = live->modules[record_id] - 1;
+        return HP_OK;
+    }
     const char *path = record_text(live, record_id, &record);
     if (!path || !record.is_module)
         return hp_fail(HP_ERR_FORMAT, "the engine named a module that is not there");
-    if (live->modules[record_id] == 0) {
-        struct hp_elf_file file = {0};
-        if (path[0] == '/')
-            hp_elf_file_read(path, &file); /* without a build id if it cannot be read */
-        struct hp_module module = {.path = path,
-                                   .build_id = file.build_id,
-                                   .base = record.base,
-                                   .low = record.low,
-                                   .high = record.high};
-        HP_TRY(hp_code_add_module(live->code, &module, id));
-        live->modules[record_id] = *id + 1;
-    }
-    *id = live->modules[record_id] - 1;
+    struct hp_elf_file file = {0};
+    if (path[0] == '/')
+        hp_elf_file_read(path, &file); /* without a build id if it cannot be read */
+    struct hp_module module = {.path = path,
+                               .build_id = file.build_id,
+                               .base = record.base,
+                               .low = record.low,
+                               .high = record.high};
+    HP_TRY(hp_code_add_module(live->code, &module, id));
+    live->modules[record_id] = *id + 1;
     return HP_OK;
 }
 

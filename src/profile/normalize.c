@@ -4,7 +4,8 @@
  *
  * Arrays that others refer to are copied, and the copies are put in order from the referred-to to
  * the referring. Only when nothing can fail any more do they take the place of the old ones, and
- * the rest, which are the largest, are put in order where they are.
+ * the rest, which are the largest, are put in order where they are. A profile that nobody wants if
+ * that fails does without the copies.
  */
 #include "base/base.h"
 #include "profile/profile_impl.h"
@@ -41,15 +42,18 @@ static enum hp_err copy_rows(struct work *work, struct hp_profile *profile, enum
     return HP_OK;
 }
 
-/* The old ones are in the copy then, and released with it. */
-static void replace_rows(struct work *work, struct hp_profile *profile, enum hp_row_kind kind)
+/* What was in the profile is in the copy then, and released with it. */
+static void swap_rows(struct work *work, struct hp_profile *profile, enum hp_row_kind kind)
 {
     struct hp_row_array old = hp_profile_rows(profile, kind);
     struct hp_row_array new = hp_profile_rows(&work->next, kind);
     memcpy(old.array, &new.items, sizeof new.items);
     memcpy(new.array, &old.items, sizeof old.items);
+    size_t n = *old.n, capacity = *old.capacity;
     *old.n = *new.n;
     *old.capacity = *new.capacity;
+    *new.n = n;
+    *new.capacity = capacity;
 }
 
 /* References get the new indices. Steps are of old paths until these are one. */
@@ -75,12 +79,15 @@ static enum hp_err order(struct work *work, enum hp_row_kind kind)
     }
 }
 
-static enum hp_err order_copies(struct work *work, struct hp_profile *profile)
+static enum hp_err order_copies(struct work *work, struct hp_profile *profile, bool copy)
 {
     size_t most = 0;
     for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
         if (!is_leaf(kind)) {
-            HP_TRY(copy_rows(work, profile, kind));
+            if (copy)
+                HP_TRY(copy_rows(work, profile, kind));
+            else
+                swap_rows(work, profile, kind);
             HP_TRY(order(work, kind));
             size_t n = hp_profile_n_rows(&work->next, kind);
             most = n > most ? n : most;
@@ -89,20 +96,20 @@ static enum hp_err order_copies(struct work *work, struct hp_profile *profile)
     return work->room ? HP_OK : hp_fail_nomem();
 }
 
-/* Of a profile that is sound. */
-static enum hp_err normalize(struct hp_profile *profile)
+/* Of a profile that is sound. Without `copy`, rows are lost if it fails. */
+static enum hp_err normalize(struct hp_profile *profile, bool copy)
 {
     if (hp_profile_check_form(profile) == HP_OK)
         return HP_OK;
     struct work work HP_CLEANUP(work_fini) = {0};
     work.next.memory = &work.memory;
-    HP_TRY(order_copies(&work, profile));
+    HP_TRY(order_copies(&work, profile, copy));
     for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
         if (is_leaf(kind)) {
             renumber(&work, profile, kind);
             hp_leaves_order(profile, kind, work.room);
         } else {
-            replace_rows(&work, profile, kind);
+            swap_rows(&work, profile, kind);
         }
     hp_loop_trips_keep(profile);
     return HP_OK;
@@ -111,7 +118,13 @@ static enum hp_err normalize(struct hp_profile *profile)
 enum hp_err hp_profile_normalize(struct hp_profile *profile)
 {
     HP_TRY(hp_profile_check(profile));
-    return normalize(profile);
+    return normalize(profile, true);
+}
+
+enum hp_err hp_profile_settle(struct hp_profile *profile, const char **what)
+{
+    HP_TRY(hp_profile_mend(profile, what));
+    return normalize(profile, false);
 }
 
 /* --- Merging ---------------------------------------------------------------------------------- */
@@ -158,7 +171,7 @@ static enum hp_err append_all(struct hp_profile *p, const struct hp_profile *oth
         p->hotspots[i].run = add_runs(p->hotspots[i].run, p->run.runs);
     for (size_t i = base[HP_ROW_TRACES_EVENT]; i < p->n_traces_events; i++)
         p->traces_events[i].run = add_runs(p->traces_events[i].run, p->run.runs);
-    return normalize(p);
+    return normalize(p, true);
 }
 
 static void merge_run(struct hp_run *run, const struct hp_run *other)

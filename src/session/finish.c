@@ -301,10 +301,10 @@ static enum hp_err fill(struct hp_session *s, struct hp_profile *profile)
         HP_TRY(note_losses(profile, stats));
         HP_TRY(add_machine(s, profile));
     }
-    HP_TRY(hp_profile_mend(profile, &what));
+    HP_TRY(hp_profile_settle(profile, &what));
     if (what && s->settings->warn)
         s->settings->warn(s->settings->context, what);
-    return hp_profile_normalize(profile);
+    return HP_OK;
 }
 
 HP_CLEANUP_POINTER(free_profile, struct hp_profile, hp_profile_free)

@@ -166,6 +166,15 @@ static void tick(struct hp_consumer *consumer)
     call_tick((struct hp_session *)consumer, is_done(consumer));
 }
 
+#define BLOCKS_AHEAD 1000
+
+/* Counted code needs its functions only in the end, but then all of them. */
+static bool work_ahead(struct hp_consumer *consumer)
+{
+    struct hp_session *s = (struct hp_session *)consumer;
+    return s->plan.mode == HP_RECORD_COUNT && hp_functions_look_ahead(s->functions, BLOCKS_AHEAD);
+}
+
 /* --- Setting up ------------------------------------------------------------------------------- */
 
 /* The default report prints paths by line and loops with their lines, where they are selected. */
@@ -187,6 +196,7 @@ static enum hp_err open_session(struct hp_session *s)
                                        .addresses = take_addresses,
                                        .end = take_end,
                                        .tick = tick,
+                                       .ahead = work_ahead,
                                        .done = is_done};
     HP_TRY(hp_code_new(s->run->arch, &s->code));
     HP_TRY(hp_functions_new(s->code, &s->functions));

@@ -771,6 +771,7 @@ enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id, const struct 
                        (unsigned long long)segment->start);
     if (segment->parent)
         HP_TRY(check_parent(code, id, segment));
+    hp_map64_fetch(&code->at_start, segment->start); /* while it is decoded */
     struct run run;
     scan(code, segment->mode, segment->start, segment->bytes, segment->size, HP_BLOCK_MAX_INSNS,
          &run);

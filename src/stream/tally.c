@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#define SOON    8  /* ways out whose targets are looked up before they are needed */
 #define AT_ONCE 32 /* pairs whose counts are fetched before the first of them is counted */
 
 #define NEAR 8 /* edges of a block that are found one by one */
@@ -270,9 +271,7 @@ static enum hp_err add_move(struct hp_tally *t, uint32_t from, uint32_t to)
 /* The node at which the run begins. */
 static uint32_t node_of(const struct hp_tally *t, uint32_t id)
 {
-    while (t->code->segs[id].parent)
-        id = t->code->segs[id].parent;
-    return hp_flow_node(t->code->segs[id].start);
+    return hp_flow_node(t->code->chains[id].start);
 }
 
 /* A segment ran `count` times that ends with an open piece, which continues with what runs next. */
@@ -522,13 +521,13 @@ enum hp_err hp_tally_derive(struct hp_tally *t, const struct hp_derived *edges, 
     return HP_OK;
 }
 
-/* Where the block leads in this direction, or in the only one; HP_NOWHERE: not known. */
-static uint64_t target_of(const struct hp_tally *t, uint32_t block, uint32_t direction)
+/* Where the last block of the chain leads in this direction, or in the only one; HP_NOWHERE: not
+ * known. */
+static uint64_t target_of(const struct hp_chain *chain, uint32_t direction)
 {
-    const struct hp_hot *hot = &t->code->hot[block];
-    uint64_t to = direction ? hot->target : hot->fall;
+    uint64_t to = direction ? chain->target : chain->fall;
     if (to == HP_NOWHERE)
-        to = direction ? hot->fall : hot->target;
+        to = direction ? chain->fall : chain->target;
     return to;
 }
 
@@ -542,11 +541,21 @@ static enum hp_err add_direct(struct hp_tally *t, const struct direct *direct)
     HP_TRY(add_inner(t, direct->id, direct->count, &last));
     if (last == HP_NO_ID)
         return HP_OK;
-    uint64_t to = target_of(t, last, direct->direction);
+    uint64_t to = target_of(&t->code->chains[direct->id], direct->direction);
     if (to == HP_NOWHERE && direct->start)
         to = direct->start;
     HP_TRY(end_at(t, last, to, &end));
     return add_edge(t, last, end, direct->count);
+}
+
+static enum hp_err add_directs(struct hp_tally *t)
+{
+    for (size_t i = 0; i < t->n_directs; i++) {
+        const struct direct *soon = &t->directs[i + SOON < t->n_directs ? i + SOON : i];
+        hp_map64_fetch(&t->code->at_start, target_of(&t->code->chains[soon->id], soon->direction));
+        HP_TRY(add_direct(t, &t->directs[i]));
+    }
+    return HP_OK;
 }
 
 static enum hp_err add_pair(struct hp_tally *t, uint32_t left, uint32_t entered, uint64_t count)
@@ -594,9 +603,8 @@ static uint32_t node_behind(const struct hp_tally *t, const struct direct *direc
     if (route & HP_ROUTE_NODE)
         return hp_flow_node(t->code->nodes[route & ~HP_ROUTE_NODE].end);
     const struct hp_chain *chain = &t->code->chains[direct->id];
-    size_t n = hp_weight_blocks(chain->weight);
     uint64_t to =
-        n ? target_of(t, hp_chain_blocks(t->code, chain)[n - 1], direct->direction) : HP_NOWHERE;
+        hp_weight_blocks(chain->weight) ? target_of(chain, direct->direction) : HP_NOWHERE;
     return to == HP_NOWHERE ? 0 : hp_flow_node(to);
 }
 
@@ -675,8 +683,7 @@ enum hp_err hp_tally_edges(struct hp_tally *t, const struct hp_edge_count **edge
 {
     HP_TRY(end_half(t));
     HP_TRY(derive(t));
-    for (size_t i = 0; i < t->n_directs; i++)
-        HP_TRY(add_direct(t, &t->directs[i]));
+    HP_TRY(add_directs(t));
     HP_TRY(add_pairs(t));
     HP_TRY(join_parts(t));
     *edges = t->edges;

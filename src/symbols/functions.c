@@ -33,6 +33,7 @@ struct hp_functions {
     struct hp_function *called; /* those without a symbol, sorted; see sort_called() */
     size_t n_called, cap_called;
     uint32_t n_sorted_of; /* number of functions when it was sorted */
+    uint32_t n_ahead;     /* blocks looked at by hp_functions_look_ahead() */
     size_t n_settled;     /* blocks looked at by settle_lowest() */
 };
 
@@ -162,6 +163,14 @@ uint32_t hp_functions_of_block(struct hp_functions *f, uint32_t block)
     if (f->of_block[block] == NOT_ASKED)
         f->of_block[block] = look_up(f, block);
     return f->of_block[block];
+}
+
+bool hp_functions_look_ahead(struct hp_functions *f, uint32_t n)
+{
+    uint32_t end = hp_code_n_blocks(f->code);
+    for (; n && f->n_ahead < end; n--)
+        (void)hp_functions_of_block(f, f->n_ahead++);
+    return f->n_ahead < end;
 }
 
 uint32_t hp_functions_enter(struct hp_functions *f, uint32_t block)

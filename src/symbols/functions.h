@@ -31,6 +31,9 @@ const struct hp_function *hp_functions_get(const struct hp_functions *functions,
 /* The function of a block by its symbol; HP_NO_ID: no symbol, or no memory. Cached. */
 uint32_t hp_functions_of_block(struct hp_functions *functions, uint32_t block);
 
+/* Does that for some more blocks, at most `n`, each once. True: there are more. */
+bool hp_functions_look_ahead(struct hp_functions *functions, uint32_t n);
+
 /* The function entered by a call of this block: by symbol, else one is created. HP_NO_ID only when
  * there is no memory. */
 uint32_t hp_functions_enter(struct hp_functions *functions, uint32_t block);

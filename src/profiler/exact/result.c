@@ -15,6 +15,8 @@
     128 /* threads: their freed memory is returned to the system, as the growing tables cannot     \
            reuse it */
 
+#define SOON 8 /* edges whose blocks are fetched before they are needed */
+
 struct sums {
     uint64_t self, inclusive, entered;
 };
@@ -131,8 +133,13 @@ static enum hp_err add_counts(struct result *r, const struct hp_exact_thread *t)
 {
     HP_TRY(
         hp_grow(&r->counts, &r->cap_counts, hp_code_n_blocks(r->exact->code), sizeof *r->counts));
+    const struct hp_block *blocks = hp_code_blocks(r->exact->code);
     for (size_t i = 0; i < t->n_edges; i++) {
         const struct hp_exact_edge *edge = &t->edges[i];
+        const struct hp_exact_edge *soon = &t->edges[i + SOON < t->n_edges ? i + SOON : i];
+        __builtin_prefetch(&blocks[soon->from]);
+        if (soon->to != HP_NO_ID)
+            __builtin_prefetch(&blocks[soon->to]);
         if (edge->count && !r->counts[edge->from])
             HP_TRY(touch(&r->blocks, edge->from));
         r->counts[edge->from] += edge->count;
