@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What a profile may not say, and the normal form of one in any order. */
+#include "base/compare.h"
 #include "profile_fixture.h"
 
 /* --- Loops and hot spots ---------------------------------------------------------------------- */
@@ -337,6 +338,60 @@ static void normalizing_keeps_the_sums_of_each_block(void **state)
     }
 }
 
+/* Keys of more bits than a number has: what a number does not tell is compared. */
+static void long_keys_are_sorted_to_the_last_bit(void **state)
+{
+    (void)state;
+    enum { ROWS = 3000 };
+    struct hp_profile *p;
+    struct hp_pmodule *module;
+    struct hp_pthread *thread;
+    uint64_t random = 1;
+    assert_int_equal(hp_profile_new(&p), HP_OK);
+    assert_int_equal(hp_profile_add_module(p, &module), HP_OK);
+    assert_int_equal(hp_profile_add_thread(p, &thread), HP_OK);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        struct hp_pedge *edge;
+        struct hp_pcount *count;
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        assert_int_equal(hp_profile_add_edge(p, &edge), HP_OK);
+        edge->from.offset = (random >> 63) << 62 | (random >> 60 & 1);
+        edge->to.offset = (random >> 56 & 7) << 61 | (random >> 50 & 7);
+        edge->taken = random >> 40 & 1;
+        assert_int_equal(hp_profile_add_edge_count(p, &count), HP_OK);
+        *count = (struct hp_pcount){.item = i, .count = 1};
+    }
+    assert_int_equal(hp_profile_normalize(p), HP_OK);
+    assert_int_equal(p->n_edges, 4 * 64 * 2);
+    assert_int_equal(p->n_edge_counts, p->n_edges);
+    uint64_t sum = p->edge_counts[0].count;
+    for (size_t i = 1; i < p->n_edges; i++) {
+        const struct hp_pedge *a = &p->edges[i - 1], *b = &p->edges[i];
+        assert_true((HP_COMPARE(a->from.offset, b->from.offset)
+                         ?: HP_COMPARE(a->to.offset, b->to.offset)
+                         ?: HP_COMPARE(a->taken, b->taken)) < 0);
+        sum += p->edge_counts[i].count;
+    }
+    assert_int_equal(sum, ROWS);
+    hp_profile_free(p);
+}
+
+/* In place or in copies, with one check or two. */
+static void settling_is_mending_and_normalizing(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct hp_profile *p = random_profile(seed, 60), *q = random_profile(seed, 60);
+        const char *what;
+        assert_int_equal(hp_profile_mend(p, &what), HP_OK);
+        assert_int_equal(hp_profile_normalize(p), HP_OK);
+        assert_int_equal(hp_profile_settle(q, &what), HP_OK);
+        assert_true(same_profiles(p, q));
+        hp_profile_free(p);
+        hp_profile_free(q);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +399,8 @@ int main(void)
         cmocka_unit_test(a_loop_that_contradicts_itself_keeps_its_counts),
         cmocka_unit_test(normal_form_does_not_depend_on_the_order),
         cmocka_unit_test(normalizing_keeps_the_sums_of_each_block),
+        cmocka_unit_test(long_keys_are_sorted_to_the_last_bit),
+        cmocka_unit_test(settling_is_mending_and_normalizing),
     };
     return cmocka_run_group_tests_name("profile checks", tests, NULL, NULL);
 }
