@@ -21,6 +21,7 @@ void hp_loop_graph_fini(struct hp_loop_graph *g)
 {
     for (size_t i = 0; i < g->n_functions; i++) {
         free(g->functions[i].nodes);
+        free(g->functions[i].order);
         free(g->functions[i].loops);
     }
     free(g->functions);
@@ -32,6 +33,7 @@ void hp_loop_graph_fini(struct hp_loop_graph *g)
     free(g->loops);
     free(g->dirty);
     free(g->marked);
+    free(g->stack);
     hp_map64_fini(&g->group_of);
     hp_map64_fini(&g->edge_of[0]);
     hp_map64_fini(&g->edge_of[1]);
@@ -44,6 +46,18 @@ uint32_t hp_loop_graph_own(const struct hp_loop_graph *g, uint32_t node)
 {
     uint32_t insns = hp_code_block(g->code, node)->insns, next = g->nodes[node].next;
     return next == HP_NO_ID ? insns : insns - hp_code_block(g->code, next)->insns;
+}
+
+void hp_loop_graph_set_exits(struct hp_loop_graph *g, uint32_t id)
+{
+    uint64_t position = hp_loop_position(&g->nodes[id]);
+    if (g->nodes[id].last != id)
+        return;
+    for (uint32_t i = g->nodes[id].peer;; i = g->nodes[i].peer) {
+        g->exits[i] = position;
+        if (i == id)
+            return;
+    }
 }
 
 /* --- Recomputation ---------------------------------------------------------------------------- */
@@ -134,7 +148,10 @@ static void connect(struct hp_loop_graph *g, uint32_t a, uint32_t b)
         changes |= loop != HP_NO_ID && !hp_loop_has(g, &g->loops[loop], a);
     }
     bool back = loop != HP_NO_ID && head == loop;
-    if (changes || (!back && from->position >= to->position))
+    if (changes)
+        make_dirty(g, to->function);
+    else if (!back && from->position >= to->position && !f->dirty &&
+             (is_put_off(f) || !hp_loop_reorder(g, a, b, loop)))
         make_dirty(g, to->function);
 }
 
@@ -191,26 +208,14 @@ static uint32_t function_index(struct hp_loop_graph *g, uint32_t id)
     return index;
 }
 
-/* Chains that end with the node, if any, are left at its position. */
-static void set_exits(struct hp_loop_graph *g, uint32_t id)
-{
-    uint64_t position = hp_loop_position(&g->nodes[id]);
-    if (g->nodes[id].last != id)
-        return;
-    for (uint32_t i = g->nodes[id].peer;; i = g->nodes[i].peer) {
-        g->exits[i] = position;
-        if (i == id)
-            return;
-    }
-}
-
 static bool run_node(struct hp_loop_graph *g, uint32_t id, uint32_t running, uint32_t first)
 {
     struct hp_loop_node *node = &g->nodes[id];
     uint32_t named = hp_functions_of_block(g->names, id);
     uint32_t index = function_index(g, named == HP_NO_ID ? running : named);
     struct hp_loop_function *f = index == HP_NO_ID ? NULL : &g->functions[index];
-    if (!f || hp_grow(&f->nodes, &f->cap_nodes, f->n_nodes + 1, sizeof *f->nodes) != HP_OK) {
+    if (!f || hp_grow(&f->nodes, &f->cap_nodes, f->n_nodes + 1, sizeof *f->nodes) != HP_OK ||
+        hp_grow(&f->order, &f->cap_order, f->n_nodes + 1, sizeof *f->order) != HP_OK) {
         g->out_of_memory = true;
         return false;
     }
@@ -218,9 +223,10 @@ static bool run_node(struct hp_loop_graph *g, uint32_t id, uint32_t running, uin
     node->first = first;
     node->orphan = true;
     node->slot = node->position = (uint32_t)f->n_nodes;
+    f->order[f->n_nodes] = id;
     f->nodes[f->n_nodes++] = id;
     g->arrivals[id].loop = 0;
-    set_exits(g, id);
+    hp_loop_graph_set_exits(g, id);
     return true;
 }
 
@@ -358,8 +364,9 @@ static void enter_chains(struct hp_loop_graph *g, uint32_t b)
     if (g->nodes[b].peer == b)
         return;
     link_found(g, b);
+    g->version++;
     if (g->nodes[g->nodes[b].last].function != HP_NO_ID)
-        set_exits(g, g->nodes[b].last);
+        hp_loop_graph_set_exits(g, g->nodes[b].last);
 }
 
 void hp_loop_graph_cover(struct hp_loop_graph *g)

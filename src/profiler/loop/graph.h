@@ -9,10 +9,10 @@
  * All calls are idempotent. For all threads together.
  *
  * The nodes of a function have positions such that each loop is an interval of them, and edges that
- * close no loop go forward. So most new edges obviously change nothing; otherwise the function's
- * loops are recomputed. After HP_LOOP_WORK_MAX steps of such work for one function, that happens
- * only when its edges have grown by an eighth; until then, or until hp_loop_graph_settle(), the
- * loops are `late`.
+ * close no loop go forward. So most new edges obviously change nothing, and most others only the
+ * order (order.c); otherwise the function's loops are recomputed. After HP_LOOP_WORK_MAX steps of
+ * such work for one function, that happens only when its edges have grown by an eighth; until then,
+ * or until hp_loop_graph_settle(), the loops are `late`.
  */
 #ifndef HP_PROFILER_LOOP_GRAPH_H
 #define HP_PROFILER_LOOP_GRAPH_H
@@ -38,6 +38,7 @@ struct hp_loop_node {
     uint32_t position;  /* in its function */
     uint32_t inner;     /* the innermost loop it is in; HP_NO_ID: none */
     uint32_t named;     /* the loop that it names or has named, as id + 1 */
+    uint32_t mark;      /* order.c */
     bool orphan;        /* only an artificial root reaches it */
     bool thrown;        /* there are exceptional edges to it */
 };
@@ -71,7 +72,8 @@ struct hp_loop {
 struct hp_loop_function {
     uint32_t id;     /* HP_NO_ID: unknown */
     uint32_t *nodes; /* those that were run; by slot */
-    size_t n_nodes, cap_nodes;
+    uint32_t *order; /* the same, by position */
+    size_t n_nodes, cap_nodes, cap_order;
     uint32_t *loops; /* alive; outer ones before inner ones */
     size_t n_loops, cap_loops;
     uint32_t n_made;  /* artificial roots */
@@ -105,9 +107,12 @@ struct hp_loop_graph {
     uint32_t *marked; /* blocks whose arrival now matters, in the order found, each at least once */
     size_t n_marked, cap_marked;
     uint32_t clock;          /* blocks first run */
-    uint64_t version;        /* how often loops were computed */
+    uint64_t version;        /* changes when loops are computed, or an exit changes */
     struct hp_nest *scratch; /* nest.c */
-    bool out_of_memory;      /* the graph is no longer right */
+    uint32_t *stack;         /* order.c */
+    size_t cap_stack;
+    uint32_t marks;
+    bool out_of_memory; /* the graph is no longer right */
 };
 
 /* Keeps the pointers. */
@@ -162,6 +167,15 @@ static inline bool hp_loop_has(const struct hp_loop_graph *graph, const struct h
 
 /* A node's own instructions: those before the next one of its chain. */
 uint32_t hp_loop_graph_own(const struct hp_loop_graph *graph, uint32_t node);
+
+/* Chains that end with the node, if any, are left at its position. */
+void hp_loop_graph_set_exits(struct hp_loop_graph *graph, uint32_t node);
+
+/* --- order.c ---------------------------------------------------------------------------------- */
+
+/* A new edge goes backward, in the region (a loop; HP_NO_ID: the function) whose part both of its
+ * nodes are. True: it closes no cycle; now it goes forward. */
+bool hp_loop_reorder(struct hp_loop_graph *graph, uint32_t from, uint32_t to, uint32_t region);
 
 /* --- nest.c ----------------------------------------------------------------------------------- */
 

@@ -389,7 +389,7 @@ static enum hp_err look_ahead(struct hp_nest *n, uint32_t block)
 {
     struct hp_loop_graph *g = n->graph;
     struct hp_loop_arrival *a = &g->arrivals[block];
-    bool meant = a->loop | a->more;
+    bool meant = (a->loop && a->loop != HP_LOOP_UNSEEN) || a->more;
     a->more = a->via = 0;
     for (uint32_t i = block, next; (next = g->nodes[i].next) != HP_NO_ID && !a->more; i = next) {
         n->work++;
@@ -410,6 +410,7 @@ static enum hp_err set_arrivals(struct hp_nest *n)
         bool meant = a->loop | a->more;
         a->loop = n->items[i].header ? n->items[i].heads + 1 : 0;
         g->nodes[node].position = n->items[i].place;
+        n->function->order[n->items[i].place] = node;
         if (!meant && a->loop)
             HP_TRY(mark(g, node));
     }
