@@ -6,6 +6,7 @@
 #include "base/grow.h"
 #include "profiler/exact/contexts.h"
 #include "profiler/exact/excursions.h"
+#include "profiler/exact/legs.h"
 #include "profiler/exact/loops.h"
 #include "profiler/exact/ops.h"
 
@@ -39,12 +40,12 @@ uint32_t hp_exact_find_call(struct hp_exact_thread *t, uint32_t caller, uint32_t
 static __attribute__((noinline)) bool make_room(struct hp_exact_thread *t, uint32_t from);
 
 /* `caller`: of the call that enters it, or HP_CONTEXT_NO_CALL. `from`: the block from which the
- * frame at the top is left; HP_NO_ID: none. */
-ALWAYS_INLINE void push(struct hp_exact_thread *t, enum hp_frame_kind kind, uint64_t expects,
+ * frame at the top is left; HP_NO_ID: none. False: out of memory. */
+ALWAYS_INLINE bool push(struct hp_exact_thread *t, enum hp_frame_kind kind, uint64_t expects,
                         uint32_t function, uint32_t caller, uint32_t from, const bool loops)
 {
     if (t->n_frames == t->cap_frames && !make_room(t, from))
-        return;
+        return false;
     struct hp_frame *frame = &t->frames[t->n_frames];
     uint32_t below = t->n_frames++ ? frame[-1].context : 0;
     frame->expects = expects;
@@ -56,6 +57,7 @@ ALWAYS_INLINE void push(struct hp_exact_thread *t, enum hp_frame_kind kind, uint
                             function == HP_NO_ID ? HP_CONTEXT_NO_CALL : caller);
     if (loops)
         hp_exact_loops_push(t, from);
+    return true;
 }
 
 ALWAYS_INLINE void pop(struct hp_exact_thread *t, const bool loops)
@@ -394,7 +396,7 @@ static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32
             hp_exact_note_edge(t, blocks[i], blocks[i + 1]);
         if (t->loops && t->loops->cover)
             hp_exact_loops_covered(t, from);
-        if (t->cells[from].watch) {
+        if (t->cells[from].watch & HP_WATCH_LAST) {
             t->clock = clock;
             show_inner(t, unit, blocks[i], blocks[i + 1], op);
             n_ops += op->does != HP_DOES_NOTHING || t->loops;
@@ -410,6 +412,8 @@ static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32
     bool again = t->exact->learned != learned || (t->loops && t->loops->n_marked != marked);
     if (!counts && (again || first)) /* something was learned on the way: it is walked again */
         t->cells[unit].watch |= last;
+    else if (!counts && t->loops)
+        hp_legs_keep(t, unit, ops, n_ops, last);
     else if (!counts)
         keep_ops(t, &t->cells[unit], ops, n_ops, last);
     return clock;
@@ -475,14 +479,19 @@ static void show_excursion(struct hp_exact_thread *t, uint32_t first, uint64_t c
         }
     }
     if (keeps && t->n_frames == base)
-        hp_excursions_add(t, first, context, visits, n);
+        hp_excursions_add(t, hp_excursion_key(first, context), visits, n);
 }
 
 /* An excursion from another context than the last time. */
 static __attribute__((noinline)) void run_excursion(struct hp_exact_thread *t, uint32_t first,
                                                     uint64_t clock)
 {
-    uint32_t index = hp_excursions_get(t, first, top(t)->context);
+    uint32_t context = top(t)->context;
+    uint32_t index = hp_excursions_get(&t->excursions, hp_excursion_key(first, context));
+    if (index != HP_NO_ID) {
+        t->ops[first].context = context;
+        t->ops[first].excursion = index;
+    }
     if (index < HP_EXCURSION_SHOWN)
         t->excursions.counts[index]++;
     else
@@ -515,36 +524,229 @@ static __attribute__((noinline)) void run_ops(struct hp_exact_thread *t, uint32_
     }
 }
 
-/* The same with loops: a frame may have a cover. */
-static __attribute__((noinline)) void run_loop_ops(struct hp_exact_thread *t, uint32_t unit,
-                                                   uint32_t watch, uint64_t clock)
+/* --- The same with loops ---------------------------------------------------------------------- */
+
+/* do_op() with loops; those of the other kinds cannot fail. */
+static bool do_loop_op(struct hp_exact_thread *t, const struct hp_exact_op *op)
 {
-    uint32_t first = 0;
-    for (size_t i = hp_watch_place(watch);; i++) {
-        const struct hp_exact_op *op = &t->ops[i]; /* the array may grow on the way */
-        bool more = op->more;
-        if (op->does == HP_DOES_FOLLOW) {
-            hp_exact_loops_follow(t, op->from, op->to);
-        } else {
-            if (t->loops->cover)
-                cover(t, unit, first, op->at + 1u);
-            first = op->at + 1u;
-            t->clock = clock + op->insns;
-            if (op->does == HP_DOES_CALL) {
-                push(t, HP_FRAME_CALL, op->expects, op->function, running(t, op->from), op->from,
-                     true);
-                hp_exact_loops_call(t, op->to);
-            } else {
-                show_loops(t, op->from, op->to);
-            }
-        }
-        if (!more)
-            break;
+    const struct hp_frame *frame = top(t);
+    uint32_t from = op->from, to = op->to;
+    switch (op->does) {
+    case HP_DOES_FOLLOW: hp_exact_loops_follow(t, from, to); return true;
+    case HP_DOES_NOTHING: hp_exact_loops_stay(t, from, to); return true;
+    case HP_DOES_STAY:
+        if (!frame || frame->function != op->function)
+            return false;
+        hp_exact_loops_stay(t, from, to);
+        return true;
+    case HP_DOES_CALL:
+        push(t, HP_FRAME_CALL, op->expects, op->function, caller_of(t, op), from, true);
+        hp_exact_loops_call(t, to);
+        return true;
+    case HP_DOES_RETURN:
+        if (!frame || frame->expects != op->expects)
+            return false;
+        while (top(t)->kind == HP_FRAME_TAIL)
+            pop(t, true);
+        pop(t, true);
+        hp_exact_loops_back(t, from, to, false);
+        return true;
+    case HP_DOES_TAIL:
+        if (!frame || is_among_tails(t, op->function))
+            return false;
+        push(t, HP_FRAME_TAIL, frame->expects, op->function, caller_of(t, op), from, true);
+        hp_exact_loops_jump(t, from, to);
+        return true;
+    default: return false;
     }
-    if (t->loops->cover && first == 0)
-        hp_exact_loops_covered(t, unit); /* all in one frame */
-    else if (t->loops->cover)
-        cover(t, unit, first, HP_RUN_MAX);
+}
+
+/* Does an operation of the unit, which started at `clock`. False: that made the unit new, and it
+ * was walked to its end. */
+static bool run_loop_op(struct hp_exact_thread *t, uint32_t unit, size_t index, uint64_t clock)
+{
+    const struct hp_exact_op op = t->ops[index]; /* the array may grow on the way */
+    t->clock = clock + op.insns;
+    if (!do_loop_op(t, &op))
+        show_loops(t, op.from, op.to);
+    if (__builtin_expect(!(t->cells[unit].watch & HP_WATCH_NEW), 1))
+        return true;
+    walk(t, unit, op.at + 1u, t->clock, false);
+    return false;
+}
+
+/* What was entered and left while a leg was shown. */
+struct shown {
+    struct hp_visit visits[HP_RUN_MAX];
+    uint32_t of[HP_RUN_MAX]; /* by depth: index into visits */
+    uint32_t n;
+    size_t base;
+};
+
+static void note_visit(struct hp_exact_thread *t, struct shown *s, size_t before)
+{
+    for (size_t k = t->n_frames; k < before && k >= s->base; k++)
+        s->visits[s->of[k - s->base]].insns = (uint32_t)(t->clock - t->frames[k].entered);
+    if (t->n_frames > before && before >= s->base && s->n < HP_RUN_MAX) {
+        s->of[before - s->base] = s->n;
+        s->visits[s->n++].context = t->frames[before].context;
+    }
+}
+
+/* Shows the operations of a leg one by one; returns as run_loop_op(). With `key` what it does is
+ * kept, to be counted from now on. */
+static bool show_leg(struct hp_exact_thread *t, size_t index, uint64_t clock, const uint64_t *key)
+{
+    const struct hp_leg leg = t->loops->legs[index];
+    struct shown s = {.n = 0, .base = t->n_frames};
+    uint32_t first = leg.first;
+    for (size_t i = leg.op; i < leg.op + leg.n_ops; i++) {
+        size_t before = t->n_frames;
+        if (t->loops->cover)
+            cover(t, leg.unit, first, t->ops[i].at + 1u);
+        first = t->ops[i].at + 1u;
+        if (!run_loop_op(t, leg.unit, i, clock))
+            return false;
+        if (key)
+            note_visit(t, &s, before);
+    }
+    if (t->loops->cover)
+        cover(t, leg.unit, first, leg.end);
+    if (key && t->n_frames == s.base && t->loops->version == leg.version)
+        hp_excursions_add(t, *key, s.visits, s.n);
+    return true;
+}
+
+/* Counts a leg from its context and under its cover. False: it must be shown, if `key` is set for
+ * the first time. */
+static __attribute__((noinline)) bool count_leg(struct hp_exact_thread *t, size_t index,
+                                                uint64_t *key, bool *is_first)
+{
+    struct hp_leg *leg = &t->loops->legs[index];
+    uint32_t context = leg->calls ? top(t)->context : HP_LEG_ANYWHERE;
+    *is_first = false;
+    if ((leg->calls && context == HP_LEG_ANYWHERE) ||
+        !hp_leg_key((uint32_t)index, context, t->loops->cover, key))
+        return false;
+    if (hp_excursions_get(&t->excursions, *key) == HP_NO_ID && !leg->calls)
+        hp_excursions_add(t, *key, NULL, 0);
+    uint32_t counter = hp_excursions_get(&t->excursions, *key);
+    *is_first = counter == HP_NO_ID;
+    if (counter >= HP_EXCURSION_SHOWN)
+        return false;
+    leg->context = context;
+    leg->cover = t->loops->cover;
+    leg->counter = counter;
+    t->excursions.counts[counter]++;
+    return true;
+}
+
+/* Whether a leg can be counted, not shown, now: its excursions enter no function that is active,
+ * and there is room for their frames. */
+ALWAYS_INLINE bool is_usual(const struct hp_exact_thread *t, const struct hp_leg *leg)
+{
+    if (leg->shown || (leg->function != HP_NO_ID &&
+                       (!t->n_frames || t->frames[t->n_frames - 1].function != leg->function)))
+        return false;
+    const struct hp_leg_event *entered = &t->loops->events[leg->event];
+    for (uint32_t i = 0; i < leg->n_entered; i++)
+        if (t->loops->newest[entered[i].loop])
+            return false;
+    return !leg->calls || (t->n_frames && t->n_frames + HP_RUN_MAX < t->exact->most_frames);
+}
+
+/* Returns as run_loop_op(). */
+ALWAYS_INLINE bool run_leg(struct hp_exact_thread *t, size_t index, uint64_t clock)
+{
+    struct hp_exact_loop_thread *l = t->loops;
+    struct hp_leg *leg = &l->legs[index];
+    uint64_t key;
+    bool is_first;
+    if (__builtin_expect(leg->version != l->version, 0))
+        hp_legs_work_out(t, leg);
+    if (leg->plain && !l->cover) {
+        hp_exact_loops_apply(t, &l->events[leg->event], leg->n_events);
+        return true;
+    }
+    if (!is_usual(t, leg))
+        return show_leg(t, index, clock, NULL);
+    if (leg->calls || l->cover) {
+        uint32_t context = leg->calls ? top(t)->context : HP_LEG_ANYWHERE;
+        if (leg->context == context && leg->cover == l->cover)
+            t->excursions.counts[leg->counter]++;
+        else if (!count_leg(t, index, &key, &is_first))
+            return show_leg(t, index, clock, is_first ? &key : NULL);
+    }
+    hp_exact_loops_apply(t, &l->events[leg->event + leg->n_entered], leg->n_events);
+    return true;
+}
+
+/* An operation that pushes a frame, and of which it is known what it enters. */
+ALWAYS_INLINE void enter_known(struct hp_exact_thread *t, const struct hp_exact_op *op,
+                               enum hp_frame_kind kind, uint64_t expects)
+{
+    struct hp_exact_loop_thread *l = t->loops;
+    if (!push(t, kind, expects, op->function, caller_of(t, op), op->from, false))
+        return;
+    hp_exact_loops_push_from(t, op->from, op->left);
+    if (l->newest[op->entered])
+        hp_exact_loops_set_cover(t, op->to);
+    if (op->matters)
+        hp_exact_loops_run(t, l, HP_LOOP_NOWHERE, op->to);
+}
+
+ALWAYS_INLINE void return_known(struct hp_exact_thread *t, const struct hp_exact_op *op)
+{
+    struct hp_exact_loop_thread *l = t->loops;
+    while (top(t)->kind == HP_FRAME_TAIL)
+        pop(t, true);
+    pop(t, true);
+    uint32_t site = l->frames[t->n_frames].site;
+    l->sites[site].count++;
+    if (op->matters)
+        hp_exact_loops_run(t, l, l->exits[site], op->to);
+}
+
+/* Whether a return comes back to where calls from that block usually do. */
+ALWAYS_INLINE bool is_usual_return(const struct hp_exact_thread *t, const struct hp_exact_op *op)
+{
+    size_t n = t->n_frames;
+    if (n == 0 || t->frames[n - 1].expects != op->expects)
+        return false;
+    while (t->frames[n - 1].kind == HP_FRAME_TAIL)
+        n--;
+    uint32_t site = t->loops->frames[n - 1].site;
+    return site != HP_NO_ID && t->loops->sites[site].to == op->to;
+}
+
+/* Does the operation that ends a leg; returns as run_loop_op(). */
+ALWAYS_INLINE bool end_leg(struct hp_exact_thread *t, uint32_t unit, size_t index, uint64_t clock)
+{
+    const struct hp_exact_op *op = &t->ops[index];
+    t->clock = clock + op->insns;
+    if (op->known && op->does == HP_DOES_CALL)
+        enter_known(t, op, HP_FRAME_CALL, op->expects);
+    else if (op->known && op->does == HP_DOES_RETURN && is_usual_return(t, op))
+        return_known(t, op);
+    else if (op->known && op->does == HP_DOES_TAIL && t->n_frames &&
+             !is_among_tails(t, op->function))
+        enter_known(t, op, HP_FRAME_TAIL, top(t)->expects);
+    else
+        return run_loop_op(t, unit, index, clock);
+    return true;
+}
+
+/* The inner transfers of a run that was walked before. */
+static __attribute__((noinline)) void run_legs(struct hp_exact_thread *t, uint32_t unit,
+                                               uint32_t watch, uint64_t clock)
+{
+    for (size_t i = hp_watch_place(watch);; i++) {
+        if (!run_leg(t, i, clock))
+            return;
+        const struct hp_leg *leg = &t->loops->legs[i];
+        if (!leg->more || !end_leg(t, unit, leg->op + leg->n_ops, clock))
+            return;
+    }
 }
 
 ALWAYS_INLINE void count_steps(struct hp_exact_thread *t, const struct hp_step *steps, size_t n,
@@ -560,7 +762,7 @@ ALWAYS_INLINE void count_steps(struct hp_exact_thread *t, const struct hp_step *
             if (watch & HP_WATCH_NEW)
                 walk(t, steps->unit, 0, clock, false);
             else if (loops)
-                run_loop_ops(t, steps->unit, watch, clock);
+                run_legs(t, steps->unit, watch, clock);
             else
                 run_ops(t, steps->unit, watch, clock);
         } else if (loops && t->loops->cover) {
@@ -576,7 +778,7 @@ ALWAYS_INLINE void count_steps(struct hp_exact_thread *t, const struct hp_step *
         if (cell->watch & HP_WATCH_LAST) {
             t->clock = clock;
             transfer(t, cell->watch & HP_WATCH_LAST, t->exact->lasts[steps->unit], to, loops);
-        } else if (loops) {
+        } else if (loops && t->cells[steps[1].unit].watch & HP_WATCH_HEAD) {
             hp_exact_loops_follow(t, t->exact->lasts[steps->unit], to);
         }
     }

@@ -241,7 +241,9 @@ static bool cover_code(struct hp_exact_thread *t)
     size_t n = hp_code_n_units(t->exact->code);
     if (t->n_cells < n && !grow_tables(t, n))
         return false;
-    return !t->loops || t->loops->n_sites == t->exact->n_spots || hp_exact_loops_cover(t);
+    return !t->loops ||
+           (t->loops->n_sites == t->exact->n_spots && t->loops->n_heads == t->n_cells) ||
+           hp_exact_loops_cover(t);
 }
 
 /* From now on the transfers of this block, a direct jump, are shown to the shadow stack, in every
@@ -249,9 +251,9 @@ static bool cover_code(struct hp_exact_thread *t)
 static void watch_block(struct hp_exact_thread *t, uint32_t block)
 {
     struct hp_exact_cell *cell = &t->cells[t->exact->spots[block].unit];
-    if (cell->watch)
+    if (cell->watch & HP_WATCH_LAST)
         return;
-    cell->watch = HP_WATCH_JUMP;
+    cell->watch |= HP_WATCH_JUMP;
     for (uint32_t i = t->exact->member_of[block]; i; i = t->exact->members[i - 1].next)
         t->cells[t->exact->members[i - 1].unit].watch |= t->exact->members[i - 1].watch;
 }

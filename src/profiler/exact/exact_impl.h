@@ -27,18 +27,20 @@ struct hp_exact_cell {
 /*
  * `watch`, lowest two bits: what the transfers of the unit's last block may mean for the shadow
  * stack. It is kept here because it decides what happens next. HP_WATCH_INNER: inner transfers of a
- * run matter too. The bits between are a position: of a run, the first of its `ops`. HP_WATCH_NEW:
- * the ops must still be worked out.
+ * run matter too. The bits between are a position: of a run, the first of its `ops`, or, with
+ * loops, of its legs. HP_WATCH_NEW: these must still be worked out. HP_WATCH_HEAD: with loops,
+ * running the unit's first block may mean something for them.
  */
 enum { HP_WATCH_NOT, HP_WATCH_JUMP, HP_WATCH_CALL, HP_WATCH_RETURN };
 #define HP_WATCH_LAST  3u
 #define HP_WATCH_INNER 0x80000000u
 #define HP_WATCH_NEW   0x40000000u
-#define HP_WATCH_MAX   0x0ffffffeu /* of a position */
+#define HP_WATCH_HEAD  0x20000000u
+#define HP_WATCH_MAX   0x07fffffeu /* of a position */
 
 static inline uint32_t hp_watch_place(uint32_t watch)
 {
-    return watch >> 2 & 0x0fffffffu;
+    return watch >> 2 & 0x07ffffffu;
 }
 
 /* What an inner transfer of a run does to the shadow stack (ops.h). */
@@ -59,13 +61,21 @@ struct hp_exact_op {
     uint32_t insns;
     uint32_t from, to; /* blocks */
     uint32_t function;
-    uint32_t caller;    /* of what is entered; HP_NO_ID: the running function */
-    uint32_t context;   /* from which the excursion began last; HP_NO_ID: none */
-    uint32_t excursion; /* its index (excursions.h) from there */
-    uint8_t length;     /* of the excursion that begins here, in operations; 0: none does */
-    uint8_t at;         /* `from` is the run's block of this index */
-    uint8_t does;       /* enum hp_op_does */
-    bool more;          /* the next one belongs to the same run */
+    uint32_t caller; /* of what is entered; HP_NO_ID: the running function */
+    union {
+        uint32_t context; /* from which the excursion began last; HP_NO_ID: none */
+        uint32_t left;    /* with loops: the graph's function of `from` */
+    };
+    union {
+        uint32_t excursion; /* its index (excursions.h) from there */
+        uint32_t entered;   /* with loops: the graph's function of `to` */
+    };
+    uint8_t length;   /* of the excursion that begins here, in operations; 0: none does */
+    uint8_t at;       /* `from` is the run's block of this index */
+    uint8_t does;     /* enum hp_op_does */
+    bool more : 1;    /* the next one belongs to the same run */
+    bool known : 1;   /* with loops: `left`, `entered` and `matters` are right */
+    bool matters : 1; /* with loops: running `to` may mean something for them */
 };
 
 /* A frame of an excursion (excursions.h), and what is executed until it ends. */
@@ -76,7 +86,7 @@ struct hp_visit {
 
 /* All zero: none. */
 struct hp_excursions {
-    struct hp_map64 of; /* context << 32 | position of the first operation -> index */
+    struct hp_map64 of; /* hp_excursion_key(), or, with loops, hp_leg_key() -> index */
     uint64_t *counts;   /* by index */
     uint32_t *first;    /* likewise, into `visits`; the next one's is the end */
     struct hp_visit *visits;

@@ -56,6 +56,8 @@ static bool follow(struct walk *w, const struct hp_exact_op *op)
             return false;
         enter(w, w->frames[w->n - 1].expects, op->function, true);
         return true;
+    case HP_DOES_NOTHING:
+    case HP_DOES_FOLLOW: return true;
     default: return false;
     }
 }
@@ -86,21 +88,6 @@ void hp_excursions_find(struct hp_exact_op *ops, uint32_t n)
 
 /* --- Counting them ---------------------------------------------------------------------------- */
 
-static uint64_t key_of(uint32_t op, uint32_t context)
-{
-    return (uint64_t)context << 32 | op;
-}
-
-uint32_t hp_excursions_get(struct hp_exact_thread *t, uint32_t op, uint32_t context)
-{
-    uint32_t index = hp_map64_get(&t->excursions.of, key_of(op, context));
-    if (index != HP_MAP64_NONE) {
-        t->ops[op].context = context;
-        t->ops[op].excursion = index;
-    }
-    return index;
-}
-
 static bool make_room(struct hp_excursions *e, uint32_t n)
 {
     return e->n < HP_EXCURSIONS_MAX &&
@@ -109,8 +96,8 @@ static bool make_room(struct hp_excursions *e, uint32_t n)
            hp_grow(&e->visits, &e->cap_visits, e->n_visits + n, sizeof *e->visits) == HP_OK;
 }
 
-void hp_excursions_add(struct hp_exact_thread *t, uint32_t op, uint32_t context,
-                       const struct hp_visit *visits, uint32_t n)
+void hp_excursions_add(struct hp_exact_thread *t, uint64_t key, const struct hp_visit *visits,
+                       uint32_t n)
 {
     struct hp_excursions *e = &t->excursions;
     bool is_counted = make_room(e, n);
@@ -118,8 +105,8 @@ void hp_excursions_add(struct hp_exact_thread *t, uint32_t op, uint32_t context,
         return;
     for (uint32_t i = 0; i < n && is_counted; i++)
         is_counted = !hp_context_is_rest(&t->contexts[visits[i].context]);
-    hp_map64_keep(&e->of, key_of(op, context), is_counted ? (uint32_t)e->n : HP_EXCURSION_SHOWN);
-    if (!is_counted || hp_map64_get(&e->of, key_of(op, context)) != e->n)
+    hp_map64_keep(&e->of, key, is_counted ? (uint32_t)e->n : HP_EXCURSION_SHOWN);
+    if (!is_counted || hp_map64_get(&e->of, key) != e->n)
         return;
     for (uint32_t i = 0; i < n; i++)
         e->visits[e->n_visits++] = visits[i];

@@ -21,14 +21,22 @@
 /* Finds the excursions among the operations of a run: sets their `length`. */
 void hp_excursions_find(struct hp_exact_op *ops, uint32_t n);
 
-/* The index of the excursion with the first operation `op` from `context`; HP_EXCURSION_SHOWN;
- * HP_NO_ID: it was not seen before. */
-uint32_t hp_excursions_get(struct hp_exact_thread *thread, uint32_t op, uint32_t context);
+/* The key of the excursion with the first operation `op` from `context`. */
+static inline uint64_t hp_excursion_key(uint32_t op, uint32_t context)
+{
+    return (uint64_t)context << 32 | op;
+}
+
+/* The index of an excursion; HP_EXCURSION_SHOWN; HP_NO_ID: it was not seen before. */
+static inline uint32_t hp_excursions_get(const struct hp_excursions *excursions, uint64_t key)
+{
+    return hp_map64_get(&excursions->of, key);
+}
 
 /* It is shown for the first time: its frames, `n` in the order in which they were entered, had
  * these contexts. */
-void hp_excursions_add(struct hp_exact_thread *thread, uint32_t op, uint32_t context,
-                       const struct hp_visit *visits, uint32_t n);
+void hp_excursions_add(struct hp_exact_thread *thread, uint64_t key, const struct hp_visit *visits,
+                       uint32_t n);
 
 /* Adds what was counted to the contexts. No more is counted. */
 void hp_excursions_settle(struct hp_exact_thread *thread);

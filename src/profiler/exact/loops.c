@@ -2,6 +2,7 @@
 #include "profiler/exact/loops.h"
 
 #include "base/grow.h"
+#include "profiler/exact/legs.h"
 
 #include <stdlib.h>
 
@@ -49,6 +50,10 @@ static void free_running(struct hp_exact_loop_thread *l)
     free(l->records);
     free(l->saved);
     free(l->frames);
+    free(l->legs);
+    free(l->events);
+    l->legs = NULL;
+    l->events = NULL;
     free(l->newest);
     l->newest = NULL;
     l->cap_newest = 0;
@@ -57,7 +62,7 @@ static void free_running(struct hp_exact_loop_thread *l)
     l->records = NULL;
     l->saved = NULL;
     l->frames = NULL;
-    l->cap_records = l->cap_saved = l->cap_frames = 0;
+    l->cap_records = l->cap_saved = l->cap_frames = l->cap_legs = l->cap_events = 0;
 }
 
 void hp_exact_loops_stop(struct hp_exact_thread *t)
@@ -91,7 +96,7 @@ static void add(struct hp_exact_thread *t, struct hp_counters *tally, uint64_t k
 
 /* --- Tables ----------------------------------------------------------------------------------- */
 
-/* Registers which blocks are in new runs. */
+/* Registers which blocks are in new units. */
 static enum hp_err add_members(struct hp_exact_loops *all, const struct hp_code *code)
 {
     HP_TRY(hp_grow(&all->member_of, &all->cap_member_of, hp_code_n_blocks(code),
@@ -100,13 +105,28 @@ static enum hp_err add_members(struct hp_exact_loops *all, const struct hp_code 
         uint32_t n;
         const uint32_t *blocks = hp_code_unit(code, (uint32_t)all->n_units, &n);
         HP_TRY(hp_grow(&all->members, &all->cap_members, all->n_members + n, sizeof *all->members));
-        for (uint32_t i = 1; i < n; i++) {
-            all->members[all->n_members++] = (struct hp_loop_member){
-                .unit = (uint32_t)all->n_units, .next = all->member_of[blocks[i]]};
+        for (uint32_t i = 0; i < n; i++) {
+            all->members[all->n_members++] =
+                (struct hp_loop_member){.unit = (uint32_t)all->n_units,
+                                        .next = all->member_of[blocks[i]],
+                                        .watch = i ? HP_WATCH_INNER | HP_WATCH_NEW : HP_WATCH_HEAD};
             all->member_of[blocks[i]] = (uint32_t)all->n_members;
         }
     }
     return HP_OK;
+}
+
+/* New cells learn whether their first blocks matter. */
+static void set_heads(struct hp_exact_thread *t)
+{
+    const struct hp_loop_graph *g = &t->loops->all->graph;
+    for (; t->loops->n_heads < t->n_cells; t->loops->n_heads++) {
+        uint32_t n;
+        uint32_t block = *hp_code_unit(t->exact->code, (uint32_t)t->loops->n_heads, &n);
+        const struct hp_loop_arrival *a = &g->arrivals[block];
+        if ((a->loop && a->loop != HP_LOOP_UNSEEN) || a->more)
+            t->cells[t->loops->n_heads].watch |= HP_WATCH_HEAD;
+    }
 }
 
 bool hp_exact_loops_cover(struct hp_exact_thread *t)
@@ -121,16 +141,18 @@ bool hp_exact_loops_cover(struct hp_exact_thread *t)
     }
     for (; l->n_sites < n; l->n_sites++)
         l->sites[l->n_sites].to = HP_NO_ID;
+    set_heads(t);
     return true;
 }
 
-/* Runs that contain the block must be walked again: loops depend on it now. */
-static void rewalk(struct hp_exact_thread *t, uint32_t block)
+/* Running the block means something for loops now: the units that contain it must watch it. Those
+ * in which it is not the first are walked again. */
+static void watch_block(struct hp_exact_thread *t, uint32_t block)
 {
     const struct hp_exact_loops *all = t->exact->loops;
     for (uint32_t i = all->member_of[block]; i; i = all->members[i - 1].next)
         if (all->members[i - 1].unit < t->n_cells)
-            t->cells[all->members[i - 1].unit].watch |= HP_WATCH_INNER | HP_WATCH_NEW;
+            t->cells[all->members[i - 1].unit].watch |= all->members[i - 1].watch;
 }
 
 static bool grow_records(struct hp_exact_loop_thread *l, size_t n)
@@ -163,10 +185,11 @@ static void catch_up(struct hp_exact_thread *t)
         hp_grow(&l->newest, &l->cap_newest, g->n_functions + 1, sizeof *l->newest) != HP_OK)
         give_up(t);
     for (; l->n_marked < g->n_marked; l->n_marked++)
-        rewalk(t, g->marked[l->n_marked]);
+        watch_block(t, g->marked[l->n_marked]);
     l->arrivals = g->arrivals;
     l->loops = g->loops;
     l->exits = g->exits;
+    l->version = (uint32_t)g->version + 1;
 }
 
 /* --- Executions ------------------------------------------------------------------------------- */
@@ -268,6 +291,34 @@ static inline void run_header(struct hp_exact_thread *t, uint32_t loop, bool bac
     }
 }
 
+/* An execution in an activation that has ended. */
+static void add_ended(struct hp_exact_thread *t, const struct hp_leg_event *event)
+{
+    struct hp_loop_record *r = &t->loops->records[event->loop];
+    if (r->activation == HP_LOOP_ENDED) {
+        close_execution(t, event->loop, r->n);
+    } else {
+        uint64_t now = t->loops->now;
+        t->loops->now = HP_LOOP_ENDED;
+        change_activation(t, event->loop, r);
+        t->loops->now = now;
+        r->activation = HP_LOOP_ENDED;
+        r->depth = UINT32_MAX;
+    }
+    r->n = event->n;
+}
+
+void hp_exact_loops_event(struct hp_exact_thread *t, const struct hp_leg_event *event)
+{
+    if (event->kind == HP_LEG_GONE) {
+        add_ended(t, event);
+        return;
+    }
+    run_header(t, event->loop, event->kind == HP_LEG_GOES_ON);
+    for (uint32_t i = 1; i < event->n; i++)
+        run_header(t, event->loop, true);
+}
+
 void hp_exact_loops_arrive(struct hp_exact_thread *t, uint64_t from, uint32_t to)
 {
     const struct hp_loop_graph *g = &t->loops->all->graph;
@@ -340,7 +391,11 @@ static void note_odd(struct hp_exact_thread *t, uint32_t from, uint32_t to)
         spot->flow == HP_FLOW_RETURN || !same_function(&t->loops->all->graph, from, to))
         return;
     add(t, &t->loops->odd, (uint64_t)from << 32 | to, 1);
+    if (spot->odd)
+        return;
     spot->odd = true;
+    t->loops->all->graph.version++; /* legs with this jump are shown from now on */
+    catch_up(t);
 }
 
 void hp_exact_loops_enter_new(struct hp_exact_thread *t, uint32_t to)
@@ -425,7 +480,7 @@ void hp_exact_loops_set_cover(struct hp_exact_thread *t, uint32_t block)
     uint32_t function = (uint32_t)(l->exits[block] >> 32);
     if (t->n_frames == 0 || function == HP_NO_ID)
         return;
-    if (!l->slots && !(l->slots = calloc(HP_COVERED_SLOTS, sizeof *l->slots))) {
+    if (!l->slots && !(l->slots = calloc(2 * HP_COVERED_SLOTS, sizeof *l->slots))) {
         t->exact->out_of_memory = true;
         return;
     }
@@ -442,9 +497,22 @@ bool hp_exact_loops_grow_frames(struct hp_exact_thread *t)
     return false;
 }
 
+static struct hp_covered_slot *slot_of(struct hp_exact_loop_thread *l, uint64_t key)
+{
+    return &l->slots[HP_COVERED_SLOTS + ((uint32_t)key ^ l->cover * 37) % HP_COVERED_SLOTS];
+}
+
 void hp_exact_loops_covered_call(struct hp_exact_thread *t, uint32_t site, uint64_t spent)
 {
-    add(t, &t->loops->covered_calls, (uint64_t)t->loops->cover << 32 | site, spent);
+    struct hp_exact_loop_thread *l = t->loops;
+    uint64_t key = (uint64_t)l->cover << 32 | site;
+    struct hp_covered_slot *slot = slot_of(l, key);
+    if (slot->key == key) {
+        l->covered_calls.counts[slot->index] += spent;
+        return;
+    }
+    add(t, &l->covered_calls, key, spent);
+    *slot = (struct hp_covered_slot){key, hp_map64_get(&l->covered_calls.of, key)};
 }
 
 void hp_exact_loops_covered_new(struct hp_exact_thread *t, uint64_t key)
@@ -496,6 +564,8 @@ static void keep_trips(struct hp_exact_thread *t)
     }
     for (uint32_t i = 0; i < l->n_records; i++)
         if (l->trips[i].executions) {
+            if (hp_trips_settle(&l->trips[i]) != HP_OK)
+                t->exact->out_of_memory = true;
             l->trips[n] = l->trips[i];
             l->trip_loops[n++] = i;
         }
@@ -512,6 +582,7 @@ void hp_exact_loops_seal(struct hp_exact_thread *t)
     if (l->sealed)
         return;
     l->sealed = true;
+    hp_legs_settle(t);
     for (uint32_t i = 0; i < l->n_records; i++) {
         struct hp_loop_record *r = &l->records[i];
         for (; r->activation || r->saved; r->activation = 0) {

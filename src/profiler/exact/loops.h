@@ -23,10 +23,11 @@
 
 /* --- Of all threads --------------------------------------------------------------------------- */
 
-/* A block in a run, other than its first. */
+/* A block in a unit. */
 struct hp_loop_member {
     uint32_t unit;
-    uint32_t next; /* of the same block: index + 1, 0: none */
+    uint32_t next;  /* of the same block: index + 1, 0: none */
+    uint32_t watch; /* the watch bits of the unit when the block matters */
 };
 
 struct hp_exact_loops {
@@ -83,6 +84,37 @@ struct hp_covered_slot {
 };
 #define HP_COVERED_SLOTS 2048
 
+/* What a leg of a run (legs.h) means for a loop. */
+enum hp_leg_event_kind {
+    HP_LEG_GOES_ON, /* `n` more iterations of its execution in the running activation */
+    HP_LEG_STARTS,  /* an execution begins there, and has `n` iterations so far */
+    HP_LEG_GONE,    /* an execution of `n` iterations, in an activation that has ended */
+    HP_LEG_ENTERS,  /* before all others: the function `loop` of the graph must not be active */
+};
+
+struct hp_leg_event {
+    uint32_t loop;
+    uint16_t kind; /* enum hp_leg_event_kind */
+    uint16_t n;
+};
+
+struct hp_leg {
+    uint32_t context, cover; /* from and under which it was counted last; HP_NO_ID: never */
+    uint32_t counter;        /* then: of the excursions */
+    uint32_t unit;
+    uint32_t op, event; /* its first ones */
+    uint8_t n_ops;
+    uint8_t first, end; /* blocks of the run */
+    bool calls;         /* it has excursions */
+    bool more;          /* behind its last operation is one that changes the stack, then a leg */
+    /* For this version of the loops: */
+    bool plain; /* no excursions, and any frame will do */
+    bool shown; /* always, one by one */
+    uint8_t n_events, n_entered;
+    uint32_t version;  /* 0: none */
+    uint32_t function; /* the frame must be of it; HP_NO_ID: any */
+};
+
 struct hp_exact_loop_thread {
     struct hp_exact_loops *all;
     const struct hp_loop_arrival *arrivals; /* the graph's current tables */
@@ -92,6 +124,7 @@ struct hp_exact_loop_thread {
     uint64_t serial;  /* of the newest */
     uint32_t cover;   /* of the top */
     uint32_t current; /* the block that ran last, successor unknown; HP_NO_ID: none */
+    uint32_t version; /* of the loops: changes with everything that legs depend on; not 0 */
     bool is_new;      /* the current transfer was not counted before */
     bool sealed;
     size_t n_marked;                /* of the graph's marked blocks, known to this thread's cells */
@@ -102,6 +135,10 @@ struct hp_exact_loop_thread {
     struct hp_loop_saved *saved;
     size_t n_saved, cap_saved;
     uint32_t free_saved; /* index + 1 */
+    struct hp_leg *legs;
+    struct hp_leg_event *events;
+    size_t n_legs, cap_legs, n_events, cap_events;
+    size_t n_heads; /* cells that know whether their first block matters */
     struct hp_loop_frame *frames;
     size_t cap_frames;
     uint32_t
@@ -120,7 +157,7 @@ struct hp_exact_loop_thread {
         interrupted; /* block: activations in it, or called from it, when a history ended */
     struct hp_counters covered;       /* cover << 32 | unit: runs in frames with that cover */
     struct hp_counters covered_calls; /* cover << 32 | site: instructions */
-    struct hp_covered_slot *slots;    /* of `covered`, to avoid a search each time */
+    struct hp_covered_slot *slots; /* of both, one after the other, to avoid a search each time */
 };
 
 enum hp_err hp_exact_loops_new(struct hp_exact *exact);
@@ -128,7 +165,7 @@ void hp_exact_loops_free(struct hp_exact *exact);
 enum hp_err hp_exact_loops_start(struct hp_exact_thread *thread);
 void hp_exact_loops_stop(struct hp_exact_thread *thread); /* frees */
 
-/* Grows the tables for new blocks of the code map. */
+/* Grows the tables for new blocks and units of the code map. */
 bool hp_exact_loops_cover(struct hp_exact_thread *thread);
 
 /* Before steps of the thread: learns what other threads found. `block` is where it continues (a
@@ -158,7 +195,29 @@ void hp_exact_loops_learn(struct hp_exact_thread *thread, uint32_t from, uint32_
  * node it came from by an edge, HP_LOOP_NOWHERE: no edge. */
 void hp_exact_loops_arrive(struct hp_exact_thread *thread, uint64_t from, uint32_t to);
 #define HP_LOOP_NOWHERE UINT64_MAX
-#define HP_LOOP_NOBODY  UINT64_MAX /* the activation when there is no frame */
+#define HP_LOOP_NOBODY  UINT64_MAX       /* the activation when there is no frame */
+#define HP_LOOP_ENDED   (UINT64_MAX - 1) /* of an execution: some activation that has ended */
+
+/* What a leg means for a loop; mostly hp_exact_loops_apply() does it. */
+void hp_exact_loops_event(struct hp_exact_thread *thread, const struct hp_leg_event *event);
+
+static inline void hp_exact_loops_apply(struct hp_exact_thread *thread,
+                                        const struct hp_leg_event *event, uint32_t n)
+{
+    struct hp_exact_loop_thread *l = thread->loops;
+    for (; n; n--, event++) {
+        struct hp_loop_record *record = &l->records[event->loop];
+        if (record->activation != (event->kind == HP_LEG_GONE ? HP_LOOP_ENDED : l->now)) {
+            hp_exact_loops_event(thread, event);
+        } else if (event->kind == HP_LEG_GOES_ON) {
+            record->n += event->n;
+        } else {
+            if (hp_trips_add(&l->trips[event->loop], record->n) != HP_OK)
+                thread->exact->out_of_memory = true;
+            record->n = event->n;
+        }
+    }
+}
 
 /* The same; mostly nothing, or one more iteration. */
 static inline void hp_exact_loops_run(struct hp_exact_thread *thread,
@@ -256,8 +315,10 @@ void hp_exact_loops_begin(struct hp_exact_thread *thread, uint32_t block, bool b
 
 bool hp_exact_loops_grow_frames(struct hp_exact_thread *thread);
 
-/* The frame at the top was just pushed, from the block `site` (HP_NO_ID: none). */
-static inline void hp_exact_loops_push(struct hp_exact_thread *thread, uint32_t site)
+/* The frame at the top was just pushed, from the block `site`, of the graph's `function` (HP_NO_ID:
+ * none). */
+static inline void hp_exact_loops_push_from(struct hp_exact_thread *thread, uint32_t site,
+                                            uint32_t function)
 {
     struct hp_exact_loop_thread *l = thread->loops;
     size_t top = thread->n_frames - 1;
@@ -266,12 +327,17 @@ static inline void hp_exact_loops_push(struct hp_exact_thread *thread, uint32_t 
     struct hp_loop_frame *frame = &l->frames[top];
     l->now = ++l->serial;
     l->cover = 0;
-    *frame = (struct hp_loop_frame){.activation = l->now, .site = site, .function = HP_NO_ID};
+    *frame = (struct hp_loop_frame){.activation = l->now, .site = site, .function = function};
     if (site == HP_NO_ID)
         return;
-    frame->function = (uint32_t)(l->exits[site] >> 32);
-    frame->previous = l->newest[frame->function];
-    l->newest[frame->function] = (uint32_t)(top + 1);
+    frame->previous = l->newest[function];
+    l->newest[function] = (uint32_t)(top + 1);
+}
+
+static inline void hp_exact_loops_push(struct hp_exact_thread *thread, uint32_t site)
+{
+    uint32_t function = site == HP_NO_ID ? HP_NO_ID : (uint32_t)(thread->loops->exits[site] >> 32);
+    hp_exact_loops_push_from(thread, site, function);
 }
 
 void hp_exact_loops_covered_call(struct hp_exact_thread *thread, uint32_t site, uint64_t spent);

@@ -57,9 +57,33 @@ static enum hp_err count(struct hp_trips *t, uint64_t n, uint64_t times)
     return HP_OK;
 }
 
-enum hp_err hp_trips_add(struct hp_trips *t, uint64_t n)
+enum hp_err hp_trips_settle(struct hp_trips *t)
 {
-    HP_TRY(count(t, n, 1));
+    uint64_t repeats = t->repeats;
+    t->repeats = 0;
+    if (repeats == 0)
+        return HP_OK;
+    HP_TRY(count(t, t->last, repeats));
+    t->executions += repeats;
+    t->iterations += repeats * t->last;
+    t->same += repeats;
+    t->stride += repeats;
+    return HP_OK;
+}
+
+static enum hp_err count_one(struct hp_trips *t, uint64_t n)
+{
+    if (n >= t->n_small)
+        return count(t, n, 1);
+    t->small[n]++;
+    return HP_OK;
+}
+
+enum hp_err hp_trips_add_any(struct hp_trips *t, uint64_t n)
+{
+    if (t->repeats)
+        HP_TRY(hp_trips_settle(t));
+    HP_TRY(count_one(t, n));
     if (t->executions == 0) {
         t->min = t->max = t->begin[0] = n;
     } else {

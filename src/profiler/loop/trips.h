@@ -21,21 +21,34 @@ struct hp_trips_large {
     size_t n, cap_values, cap_counts;
 };
 
-/* All zero: no execution yet. */
+/* All zero: no execution yet. Right after hp_trips_settle(). */
 struct hp_trips {
+    uint64_t last;
+    uint64_t change;  /* from the next to last to the last, modulo 2^64 */
+    uint64_t repeats; /* executions like the last two, not counted yet */
     uint64_t executions, iterations;
     uint64_t min, max;
     uint64_t same, stride;
     uint64_t begin[2]; /* the first two */
-    uint64_t last;
-    uint64_t change;  /* from the next to last to the last, modulo 2^64 */
-    uint64_t *small;  /* by value */
-    uint32_t n_small; /* a power of two, or 0 */
+    uint64_t *small;   /* by value */
+    uint32_t n_small;  /* a power of two, or 0 */
     struct hp_trips_large *large;
 };
 
+/* hp_trips_add() for any execution. */
+enum hp_err hp_trips_add_any(struct hp_trips *trips, uint64_t n);
+
 /* An execution ended after `n` iterations. HP_ERR_NOMEM: it is not counted. */
-enum hp_err hp_trips_add(struct hp_trips *trips, uint64_t n);
+static inline enum hp_err hp_trips_add(struct hp_trips *trips, uint64_t n)
+{
+    if (n != trips->last || trips->change || trips->executions < 2)
+        return hp_trips_add_any(trips, n);
+    trips->repeats++;
+    return HP_OK;
+}
+
+/* Counts the repeats: before anything is read, or merged. HP_ERR_NOMEM: they are not counted. */
+enum hp_err hp_trips_settle(struct hp_trips *trips);
 
 /* There were `executions` of one iteration each before all others. Afterwards only merging makes
  * sense. */

@@ -674,6 +674,7 @@ static void trips_are_counted_by_value_and_bucket(void **state)
         assert_int_equal(hp_trips_add(&t, 64 + i), HP_OK);
     assert_int_equal(hp_trips_add(&t, UINT64_MAX), HP_OK);
     assert_int_equal(hp_trips_add(&t, 64), HP_OK);
+    assert_int_equal(hp_trips_settle(&t), HP_OK);
     assert_int_equal(t.executions, 2005);
     assert_int_equal(t.min, 63);
     assert_int_equal(t.max, UINT64_MAX);
@@ -699,6 +700,42 @@ static void trips_are_counted_by_value_and_bucket(void **state)
     hp_trips_fini(&u);
 }
 
+/* Values that often repeat, against the same from their list. */
+static void repeated_trips_are_counted(void **state)
+{
+    (void)state;
+    enum { VALUES = 200 };
+    uint64_t seed = 5;
+    for (int round = 0; round < 300; round++) {
+        struct hp_trips t = {0};
+        struct hp_trips_value values[8];
+        uint64_t list[VALUES], n = random_below(&seed, VALUES), same = 0, stride = 0, sum = 0;
+        uint64_t counts[5] = {0}, kinds = 0;
+        for (uint64_t i = 0; i < n; i++) {
+            bool repeats = i && random_below(&seed, 8);
+            list[i] = repeats ? list[i - 1] : 62 + random_below(&seed, 5);
+            same += i > 0 && list[i] == list[i - 1];
+            stride += i > 1 && list[i] - list[i - 1] == list[i - 1] - list[i - 2];
+            sum += list[i];
+            counts[list[i] - 62]++;
+            assert_int_equal(hp_trips_add(&t, list[i]), HP_OK);
+            if (random_below(&seed, 20) == 0)
+                assert_int_equal(hp_trips_settle(&t), HP_OK);
+        }
+        assert_int_equal(hp_trips_settle(&t), HP_OK);
+        assert_int_equal(t.executions, n);
+        assert_int_equal(t.iterations, sum);
+        assert_int_equal(t.same, same);
+        assert_int_equal(t.stride, stride);
+        for (int i = 0; i < 5; i++)
+            kinds += counts[i] > 0;
+        assert_int_equal(hp_trips_values(&t, values, 8), kinds);
+        for (uint64_t i = 0; i < kinds; i++)
+            assert_int_equal(values[i].count, counts[values[i].value - 62]);
+        hp_trips_fini(&t);
+    }
+}
+
 /* Executions of one iteration before all others, put down at once or one by one. */
 static void what_came_before_is_as_if_it_was_recorded(void **state)
 {
@@ -714,6 +751,8 @@ static void what_came_before_is_as_if_it_was_recorded(void **state)
             assert_int_equal(hp_trips_add(&a, value), HP_OK);
             assert_int_equal(hp_trips_add(&b, value), HP_OK);
         }
+        assert_int_equal(hp_trips_settle(&a), HP_OK);
+        assert_int_equal(hp_trips_settle(&b), HP_OK);
         assert_int_equal(hp_trips_precede(&a, before), HP_OK);
         assert_int_equal(a.executions, b.executions);
         assert_int_equal(a.iterations, b.iterations);
@@ -928,6 +967,7 @@ int main(void)
         cmocka_unit_test(threads_iterate_apart),
         cmocka_unit_test(without_loops_there_are_none),
         cmocka_unit_test(trips_are_counted_by_value_and_bucket),
+        cmocka_unit_test(repeated_trips_are_counted),
         cmocka_unit_test(what_came_before_is_as_if_it_was_recorded),
         cmocka_unit_test(random_programs_have_consistent_loops),
         cmocka_unit_test(spoilt_streams_have_consistent_loops),
