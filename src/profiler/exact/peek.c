@@ -102,7 +102,7 @@ static void add_thread(const struct hp_exact_thread *t, struct hp_exact_sums *su
         add_contexts(t, sums);
     for (size_t i = 0; t->loops && i < t->loops->n_records; i++)
         sums->trips[t->loops->trip_loops ? t->loops->trip_loops[i] : i] +=
-            t->loops->trips[i].executions;
+            t->loops->trips[i].executions + t->loops->trips[i].repeats;
 }
 
 static void copy_sums(struct hp_exact_sums *to, const struct hp_exact_sums *from)
