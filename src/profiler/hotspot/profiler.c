@@ -30,8 +30,20 @@ static void plan_block(struct hp_spots *spots, uint32_t id)
 static enum hp_err grow_plan(struct hp_spots *spots, size_t n)
 {
     HP_TRY(hp_grow(&spots->plan, &spots->cap_plan, n, sizeof *spots->plan));
+    HP_TRY(hp_grow(&spots->numbers, &spots->cap_numbers, n, sizeof *spots->numbers));
     for (; spots->n_plan < n; spots->n_plan++)
         plan_block(spots, (uint32_t)spots->n_plan);
+    return HP_OK;
+}
+
+static enum hp_err grow_lists(struct hp_spots *spots, size_t n)
+{
+    HP_TRY(hp_grow(&spots->lists, &spots->cap_lists, n, sizeof *spots->lists));
+    for (; spots->n_lists < n; spots->n_lists++) {
+        uint32_t n_blocks;
+        const uint32_t *blocks = hp_code_unit(spots->code, (uint32_t)spots->n_lists, &n_blocks);
+        spots->lists[spots->n_lists].start = spots->plan[*blocks].start;
+    }
     return HP_OK;
 }
 
@@ -39,7 +51,7 @@ static __attribute__((noinline)) enum hp_err grow_tables(struct hp_spots_process
 {
     size_t n_units = hp_code_n_units(p->spots->code), n_blocks = hp_code_n_blocks(p->spots->code);
     HP_TRY(grow_plan(p->spots, n_blocks));
-    HP_TRY(hp_grow(&p->spots->lists, &p->spots->cap_lists, n_units, sizeof *p->spots->lists));
+    HP_TRY(grow_lists(p->spots, n_units));
     HP_TRY(hp_grow(&p->units, &p->cap_units, n_units, sizeof *p->units));
     HP_TRY(hp_grow(&p->active, &p->cap_active, n_units + 1, sizeof *p->active));
     HP_TRY(hp_grow(&p->counts, &p->cap_counts, n_blocks, sizeof *p->counts));
@@ -129,6 +141,7 @@ static void end_process(struct hp_spots_process *p)
     spots->n_processes--;
     memmove(&spots->processes[i], &spots->processes[i + 1],
             (spots->n_processes - i) * sizeof *spots->processes);
+    hp_spot_counts_give_back(&spots->numbered);
     hp_hotspots_end(p->detector, p->number);
     if (!spots->detector) {
         spots->out_of_memory = spots->out_of_memory || hp_hotspots_check(p->detector) != HP_OK;
@@ -240,6 +253,9 @@ static void spots_free(struct hp_profiler *profiler)
     free(spots->plan);
     free(spots->lists);
     free(spots->ops);
+    free(spots->hits);
+    free(spots->numbers);
+    hp_spot_counts_fini(&spots->numbered);
     hp_map64_fini(&spots->first_by_start);
     hp_map64_fini(&spots->first_by_last);
     free(spots->next_by_start);

@@ -10,6 +10,7 @@
 #ifndef HP_PROFILER_HOTSPOT_PROFILER_IMPL_H
 #define HP_PROFILER_HOTSPOT_PROFILER_IMPL_H
 
+#include "profiler/hotspot/counts.h"
 #include "profiler/hotspot/detector.h"
 #include "profiler/hotspot/pairs.h"
 #include "profiler/hotspot/profiler.h"
@@ -55,15 +56,24 @@ struct hp_spots_op {
     bool taken;
 };
 
+/* The same by its number (counts.h). */
+struct hp_spots_hit {
+    uint32_t number;
+    uint32_t counts; /* what an execution adds to its counters; of the last branch: as if it fell
+                        through */
+};
+
 /* The profiled branches of a unit, together, so that they cost a cache line or two; shared by all
  * processes. */
 struct hp_spots_list {
-    uint32_t first; /* in `ops` */
+    uint64_t start; /* of the unit; also of those that are not listed yet */
+    uint64_t falls; /* where the branch at its end goes when not taken */
+    uint32_t first; /* in `ops` and `hits` */
     uint8_t n;      /* inner ones: their outcomes are known */
-    bool is_listed;
-    bool open;      /* the branch at its end is profiled, too */
-    bool computed;  /* that branch is computed */
-    bool has_pairs; /* some of the inner ones are for note_pair() */
+    bool is_listed : 1;
+    bool open : 1;      /* the branch at its end is profiled, too */
+    bool computed : 1;  /* that branch is computed */
+    bool has_pairs : 1; /* some of the inner ones are for note_pair() */
 };
 
 /* Three numbers in one, so that one addition sums all; for at most HP_STEPS_MAX units. */
@@ -152,9 +162,14 @@ struct hp_spots {
     struct hp_spots_block *plan; /* by block */
     size_t n_plan, cap_plan;
     struct hp_spots_list *lists; /* by unit; of those that were run */
-    size_t cap_lists;
+    size_t n_lists, cap_lists;
     struct hp_spots_op *ops;
-    size_t n_ops, cap_ops;
+    struct hp_spots_hit *hits;
+    size_t n_ops, cap_ops, cap_hits;
+    struct hp_spot_counts numbered;
+    uint32_t *numbers; /* by block: of its branch; 0: not yet */
+    size_t cap_numbers;
+    uint32_t by_address; /* units that are run before a buffer comes to `numbered` */
     struct hp_map64 first_by_start, first_by_last; /* address -> block, of the first n_linked */
     size_t n_linked;
     uint32_t *next_by_start, *next_by_last; /* by block: 1 + the next; 0: none */

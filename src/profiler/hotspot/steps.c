@@ -7,8 +7,12 @@
 #include "base/grow.h"
 #include "profiler/hotspot/profiler_impl.h"
 
+#include <string.h>
+
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
-#define AHEAD         8 /* units that are prefetched */
+#define AHEAD         8    /* units that are prefetched */
+#define COPIED        8    /* branches of a unit, at once */
+#define BY_ADDRESS    2048 /* units after one that was run block by block: taking a buffer is dear */
 
 /* --- What units do ---------------------------------------------------------------------------- */
 
@@ -32,13 +36,29 @@ static void count_sizes(struct hp_spots_process *p, uint64_t sizes)
     p->thread->blocks += sizes >> 40;
 }
 
+/* The number of a block's branch; 0: out of memory. */
+static uint32_t number_of(struct hp_spots *spots, uint32_t block)
+{
+    const struct hp_spots_block *b = &spots->plan[block];
+    struct hp_spot_branch branch = {.address = b->last, .place = b->place, .flow = b->flow};
+    if (!spots->numbers[block])
+        spots->numbers[block] = hp_spot_counts_add(&spots->numbered, &branch);
+    if (!spots->numbers[block])
+        spots->out_of_memory = true;
+    return spots->numbers[block];
+}
+
 /* Lists the branches of a unit when it is first run; inner ones have known outcomes. */
 static void list_branches(struct hp_spots *spots, uint32_t unit)
 {
     uint32_t n;
     const uint32_t *blocks = hp_code_unit(spots->code, unit, &n);
-    struct hp_spots_list list = {.first = (uint32_t)spots->n_ops, .is_listed = true};
-    if (hp_grow(&spots->ops, &spots->cap_ops, spots->n_ops + n, sizeof *spots->ops) != HP_OK) {
+    struct hp_spots_list list = {
+        .start = spots->lists[unit].start, .first = (uint32_t)spots->n_ops, .is_listed = true};
+    size_t most = spots->n_ops + n + COPIED;
+    bool numbered = hp_spot_counts_fits(&spots->config);
+    if (hp_grow(&spots->ops, &spots->cap_ops, most, sizeof *spots->ops) != HP_OK ||
+        hp_grow(&spots->hits, &spots->cap_hits, most, sizeof *spots->hits) != HP_OK) {
         spots->out_of_memory = true;
         return;
     }
@@ -47,13 +67,18 @@ static void list_branches(struct hp_spots *spots, uint32_t unit)
         const struct hp_spots_block *next = i + 1 < n ? &spots->plan[blocks[i + 1]] : NULL;
         if (!b->profiled)
             continue;
+        bool taken = next && next->start != b->fall;
+        spots->hits[spots->n_ops] =
+            (struct hp_spots_hit){.number = numbered ? number_of(spots, blocks[i]) : 0,
+                                  .counts = 1 | (uint32_t)taken << 16};
         spots->ops[spots->n_ops++] = (struct hp_spots_op){.address = b->last,
                                                           .target = next ? next->start : b->fall,
                                                           .place = b->place,
                                                           .flow = b->flow,
-                                                          .taken = next && next->start != b->fall};
+                                                          .taken = taken};
         if (!next) {
             list.open = true;
+            list.falls = b->fall;
             list.computed = b->computed;
         } else {
             list.n++;
@@ -152,6 +177,33 @@ static uint64_t until_sample(const struct hp_spots_process *p)
                                                                      : UINT64_MAX;
 }
 
+/* --- By number -------------------------------------------------------------------------------- */
+
+/* Retires a branch in the buffer that is in `numbered`; false: something may happen that needs the
+ * detector. */
+static bool retire_numbered(struct hp_spots_process *p, const struct hp_branch *branch,
+                            uint32_t block, enum hp_monitor_level level)
+{
+    struct hp_spots *spots = p->spots;
+    struct hp_hotspots *h = p->detector;
+    if (h->owner != p->state || h->failed || h->detect <= (int32_t)h->config.down ||
+        (level != HP_MONITOR_NOT && p->state->counter <= (int32_t)h->config.monitor_down))
+        return false;
+    uint32_t number = number_of(spots, block);
+    if (!number)
+        return false;
+    struct hp_spot_counting counting = hp_spot_counts_begin(&spots->numbered);
+    uint64_t misses = h->stats.misses;
+    hp_hotspots_watch(h, p->state, level);
+    hp_spot_count(&counting, number, 1 | (uint32_t)branch->taken << 16);
+    h->detect = counting.detect;
+    h->stats.branches++;
+    h->stats.profiled++;
+    h->stats.hits += h->stats.misses == misses;
+    hp_spot_counts_time(&spots->numbered);
+    return true;
+}
+
 /* --- Block by block --------------------------------------------------------------------------- */
 
 /* Whether the next branch goes to the buffer. */
@@ -195,7 +247,14 @@ static void retire(struct hp_spots_process *p, uint32_t block, const struct hp_s
                                .insns = hp_code_block(spots->code, block)->insns,
                                .flow = b->flow,
                                .taken = next->start != b->fall};
-    hp_hotspots_retire(p->detector, p->state, &branch, level_of(p, b->last));
+    enum hp_monitor_level level = level_of(p, b->last);
+    if (spots->numbered.of) {
+        if (spots->numbered.of == p->detector && retire_numbered(p, &branch, block, level))
+            return;
+        hp_spot_counts_give_back(&spots->numbered);
+        spots->by_address = BY_ADDRESS;
+    }
+    hp_hotspots_retire(p->detector, p->state, &branch, level);
 }
 
 static void retire_unit(struct hp_spots_process *p, const struct hp_step *step)
@@ -346,13 +405,12 @@ ALWAYS_INLINE const struct hp_step *run_profiled(struct hp_spots_process *p,
             detect = detect < detect_max ? detect : detect_max;
         }
         if (list->open) {
-            const struct hp_spots_block *next = &plan[step[1].first];
-            bool taken = next->start != op->target;
-            bool hit = count_branch(h, op, next->start, taken, ways, by_address);
+            uint64_t target = lists[step[1].unit].start;
+            bool hit = count_branch(h, op, target, target != op->target, ways, by_address);
             detect += hit ? -down : up;
             detect = detect < detect_max ? detect : detect_max;
-            if (__builtin_expect(list->computed && !next->profiled, 0))
-                note_pair(p, op->address, next->start);
+            if (__builtin_expect(list->computed && !plan[step[1].first].profiled, 0))
+                note_pair(p, op->address, target);
         }
         if (__builtin_expect(list->has_pairs, 0))
             note_pairs(p, step->unit);
@@ -377,12 +435,6 @@ ALWAYS_INLINE const struct hp_step *run_profiled(struct hp_spots_process *p,
 }
 
 static __attribute__((noinline)) const struct hp_step *
-run_two_ways(struct hp_spots_process *p, const struct hp_step *step, const struct hp_step *end)
-{
-    return run_profiled(p, step, end, 2, true);
-}
-
-static __attribute__((noinline)) const struct hp_step *
 run_ways(struct hp_spots_process *p, const struct hp_step *step, const struct hp_step *end)
 {
     return run_profiled(p, step, end, p->detector->config.ways, true);
@@ -394,6 +446,146 @@ run_parts(struct hp_spots_process *p, const struct hp_step *step, const struct h
     return run_profiled(p, step, end, p->detector->config.ways, false);
 }
 
+/* --- Units by number -------------------------------------------------------------------------- */
+
+/* Branches that are gathered before they are counted. The loop that counts them then does not end
+ * with every unit: when it ends could not be foreseen. */
+#define GATHERED 256
+
+struct gathered {
+    struct hp_spots_hit hits[GATHERED + COPIED];
+    uint32_t n;
+};
+
+/* Adds the branches of a unit; there is room. */
+ALWAYS_INLINE void gather(struct gathered *g, const struct hp_spots_list *list,
+                          const struct hp_spots_hit *hits, uint64_t target)
+{
+    struct hp_spots_hit *to = &g->hits[g->n];
+    uint32_t i = 0;
+    do
+        memcpy(&to[i], &hits[i], COPIED * sizeof *to);
+    while (__builtin_expect((i += COPIED) <= list->n, 0));
+    /* when the branch at the end is not profiled, the next unit's overwrite this */
+    to[list->n].counts = 1 | (uint32_t)(target != list->falls) << 16;
+    g->n += list->n + list->open;
+}
+
+static __attribute__((noinline)) void count_gathered(struct hp_spot_counting *counting,
+                                                     struct gathered *g)
+{
+    struct hp_spot_counting c = *counting;
+    for (const struct hp_spots_hit *hit = g->hits, *end = hit + g->n; hit < end; hit++)
+        hp_spot_count(&c, hit->number, hit->counts);
+    counting->detect = c.detect;
+    g->n = 0;
+}
+
+/* How many branches can be counted without a detection, and before a timer is due. */
+static uint32_t until_due(const struct hp_hotspots *h, int32_t detect, uint64_t counted)
+{
+    uint64_t timer = h->refresh_left < h->reset_left ? h->refresh_left : h->reset_left;
+    uint64_t detection = (uint64_t)(detect - 1) / h->config.down;
+    timer -= counted + 1;
+    timer = timer < detection ? timer : detection;
+    return timer < GATHERED ? (uint32_t)timer : GATHERED;
+}
+
+/* Notes the pairs of a unit while the process owns the buffer. */
+ALWAYS_INLINE void note_targets(struct hp_spots_process *p, const struct hp_spots_list *list,
+                                const struct hp_step *step)
+{
+    const struct hp_spots *spots = p->spots;
+    if (__builtin_expect(list->computed && !spots->plan[step[1].first].profiled, 0))
+        note_pair(p, spots->ops[list->first + list->n].address, spots->lists[step[1].unit].start);
+    if (__builtin_expect(list->has_pairs, 0))
+        note_pairs(p, step->unit);
+}
+
+/* Runs while the process owns the buffer, whose contents are in `numbered`. */
+static __attribute__((noinline)) const struct hp_step *
+run_numbered(struct hp_spots_process *p, const struct hp_step *step, const struct hp_step *end)
+{
+    struct hp_hotspots *h = p->detector;
+    const struct hp_spots_list *lists = p->spots->lists;
+    const struct hp_spots_hit *hits = p->spots->hits;
+    struct hp_spots_unit *units = p->units;
+    const uint64_t slice_end = p->spots->slice_end, misses = h->stats.misses;
+    const int32_t max = h->monitor_max;
+    struct hp_spot_counting c = hp_spot_counts_begin(&p->spots->numbered);
+    int32_t counter = p->state->counter;
+    uint64_t clock = p->spots->clock, sizes = 0;
+    size_t active = p->n_active;
+    uint32_t most = until_due(h, c.detect, 0);
+    struct gathered g;
+    g.n = 0;
+    for (; step < end; step++) {
+        struct hp_spots_unit *u = &units[step->unit];
+        uint32_t ahead = (end - step > AHEAD ? step + AHEAD : end)->unit;
+        __builtin_prefetch(&lists[(end - step > 2 * AHEAD ? step + 2 * AHEAD : end)->unit]);
+        __builtin_prefetch(&units[ahead]);
+        __builtin_prefetch(&hits[lists[ahead].first]);
+        if (__builtin_expect(!u->insns || clock + u->insns > slice_end || counter <= u->down, 0))
+            break;
+        uint32_t profiled = hp_spots_profiled(u->sizes);
+        if (__builtin_expect(profiled > most, 0)) {
+            count_gathered(&c, &g);
+            most = until_due(h, c.detect, hp_spots_profiled(sizes));
+            if (profiled > most)
+                break;
+        }
+        most -= profiled;
+        const struct hp_spots_list *list = &lists[step->unit];
+        gather(&g, list, &hits[list->first], lists[step[1].unit].start);
+        note_targets(p, list, step);
+        count_unit(p, u, step->unit, &active);
+        clock += u->insns;
+        sizes += u->sizes;
+        counter += u->net;
+        counter = counter < max + u->lowest ? counter : max + u->lowest;
+    }
+    count_gathered(&c, &g);
+    p->spots->clock = clock;
+    p->n_active = active;
+    p->state->counter = counter;
+    h->detect = c.detect;
+    count_sizes(p, sizes);
+    const uint64_t branches = hp_spots_profiled(sizes);
+    h->refresh_left -= branches;
+    h->reset_left -= branches;
+    h->stats.branches += branches;
+    h->stats.profiled += branches;
+    h->stats.hits += branches - (h->stats.misses - misses);
+    return step;
+}
+
+/* Whether the buffer's contents are in `numbered`. */
+static bool is_numbered(struct hp_spots_process *p)
+{
+    struct hp_spots *spots = p->spots;
+    if (spots->numbered.of == p->detector)
+        return true;
+    if (spots->by_address || !hp_spot_counts_fits(&spots->config))
+        return false;
+    if (hp_spot_counts_take(&spots->numbered, p->detector) != HP_OK)
+        spots->out_of_memory = true;
+    return !spots->out_of_memory;
+}
+
+/* Runs by address, for some units only if the contents could be in `numbered`. */
+static const struct hp_step *run_by_address(struct hp_spots_process *p, const struct hp_step *step,
+                                            const struct hp_step *end)
+{
+    struct hp_spots *spots = p->spots;
+    if (p->detector->parts)
+        return run_parts(p, step, end);
+    if (spots->by_address && end - step > spots->by_address)
+        end = step + spots->by_address;
+    const struct hp_step *to = run_ways(p, step, end);
+    spots->by_address -= spots->by_address ? (uint32_t)(to - step) : 0;
+    return to;
+}
+
 static const struct hp_step *run(struct hp_spots_process *p, const struct hp_step *step,
                                  const struct hp_step *end)
 {
@@ -401,9 +593,9 @@ static const struct hp_step *run(struct hp_spots_process *p, const struct hp_ste
         return run_off(p, step, end);
     if (p->detector->owner != p->state || p->detector->config.rule == HP_RULE_DENSITY)
         return run_waiting(p, step, end);
-    if (p->detector->parts)
-        return run_parts(p, step, end);
-    return p->detector->config.ways == 2 ? run_two_ways(p, step, end) : run_ways(p, step, end);
+    if (!is_numbered(p))
+        return run_by_address(p, step, end);
+    return run_numbered(p, step, end);
 }
 
 void hp_spots_run(struct hp_spots_process *p, const struct hp_steps *steps)
@@ -412,9 +604,11 @@ void hp_spots_run(struct hp_spots_process *p, const struct hp_steps *steps)
     while (step < end && !p->state) /* the detector does not know it before its first branch */
         retire_unit(p, step++);
     while (step < end) {
-        step = run(p, step, end);
-        if (step == end)
-            break;
+        const struct hp_step *to = run(p, step, end);
+        if (to != step) {
+            step = to;
+            continue;
+        }
         bool known = p->units[step->unit].insns;
         if (!known)
             work_out(p, step->unit);
