@@ -19,6 +19,7 @@ void hp_spot_counts_fini(struct hp_spot_counts *n)
     hp_map64_fini(&n->numbers);
     free(n->branches);
     free(n->counters);
+    free(n->places);
     free(n->ways);
     free(n->fresh);
     *n = (struct hp_spot_counts){0};
@@ -33,9 +34,11 @@ uint32_t hp_spot_counts_add(struct hp_spot_counts *n, const struct hp_spot_branc
         n->n = 1; /* number 0 is no branch */
     if (hp_grow(&n->branches, &n->cap, n->n + 1, sizeof *n->branches) != HP_OK ||
         hp_grow(&n->counters, &n->cap_counters, n->n + 1, sizeof *n->counters) != HP_OK ||
+        hp_grow(&n->places, &n->cap_places, n->n + 1, sizeof *n->places) != HP_OK ||
         hp_map64_put(&n->numbers, branch->address, (uint32_t)n->n) != HP_OK)
         return 0;
     n->branches[n->n] = *branch;
+    n->places[n->n] = branch->place;
     return (uint32_t)n->n++;
 }
 
@@ -119,7 +122,7 @@ void hp_spot_counts_miss(struct hp_spot_counts *n, uint32_t number, bool taken)
 {
     struct hp_hotspots *h = n->of;
     const uint32_t ways = h->config.ways;
-    uint32_t *set = &n->ways[n->branches[number].place], executed;
+    uint32_t *set = &n->ways[n->places[number]], executed;
     uint32_t *way = ways == 2 ? find_way(n, set, 2, number, &executed)
                               : find_way(n, set, ways, number, &executed);
     h->stats.misses++;

@@ -26,7 +26,8 @@ struct hp_spot_counts {
     struct hp_spot_branch *branches;
     size_t n, cap;
     uint32_t *counters; /* by number: `executed` in the lower half, `taken` in the upper */
-    size_t cap_counters;
+    uint32_t *places;   /* by number: as in `branches`, closer together */
+    size_t cap_counters, cap_places;
     uint32_t *ways;  /* by entry: the number of its branch; the entry is empty when its counters are
                         0, as those of number 0 always are */
     uint32_t *fresh; /* branches that came since the last refresh; complete up to `entries` */
