@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "machine/core_impl.h"
-#include "machine/power.h"
+#include "machine/halves.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,124 +35,19 @@ void hp_core_free(struct hp_core *core)
 
 /* --- Running ---------------------------------------------------------------------------------- */
 
-/* A cycle's number is n_blocks times this plus the cycle in the block. */
-#define CYCLES_OF_BLOCK HP_BLOCK_MAX_INSNS
-
-static void fetch(struct hp_core *core, uint64_t line, const struct hp_step_info *step)
-{
-    struct hp_memory *memory = &core->memory;
-    if (line != memory->last_fetched) {
-        memory->cycle = core->n_blocks * CYCLES_OF_BLOCK + step->cycle;
-        hp_memory_fetch(memory, line, step->same);
-    } else {
-        memory->fetch_missed = memory->fetch_page_missed = false;
-    }
-}
-
-/* The block's fetches and, of its operands, the first `n`, whose addresses are given. */
-static void run_steps(struct hp_core *core, const struct hp_block_info *info,
-                      const uint64_t *addresses, size_t n)
-{
-    const struct hp_step_info *step = core->blocks.steps + info->steps;
-    const struct hp_step_info *end = step + info->n_steps;
-    uint64_t line = info->first_line;
-    for (; step < end; step++) {
-        if (step->size == 0) {
-            fetch(core, line++, step);
-        } else if (n) {
-            core->memory.cycle = core->n_blocks * CYCLES_OF_BLOCK + step->cycle;
-            hp_memory_access(&core->memory, *addresses++, step->size, step->access);
-            n--;
-        }
-    }
-}
-
-static void run_branch(struct hp_core *core, const struct hp_block_info *info, bool taken,
-                       uint64_t target)
-{
-    struct hp_transfer transfer = {.pc = info->pc,
-                                   .target = target,
-                                   .end = info->end,
-                                   .flow = info->flow,
-                                   .conditional = info->flags & HP_INFO_CONDITIONAL,
-                                   .backward = info->flags & HP_INFO_BACKWARD,
-                                   .taken = taken};
-    core->memory.events->count[HP_METRIC_MISPREDICTIONS] +=
-        hp_branches_retire(&core->branches, &transfer);
-}
-
-void hp_core_count(struct hp_core *core, const struct hp_block_info *info, bool addresses,
-                   struct hp_events *events)
-{
-    uint32_t *count = events->count;
-    count[HP_METRIC_INSTRUCTIONS] += info->insns;
-    count[HP_METRIC_POWER] += info->insns * HP_POWER_ONE;
-    count[HP_METRIC_POWER_CYCLE] += info->fetch_power_cycle;
-    if (!addresses)
-        return;
-    count[HP_METRIC_POWER] += info->data_power;
-    count[HP_METRIC_POWER_CYCLE] += info->data_power_cycle;
-    core->reads += info->reads;
-    core->writes += info->writes;
-    core->updates += info->updates;
-}
-
-/* All of a block except its branch. */
-static void run_straight(struct hp_core *core, const struct hp_block_info *info,
-                         const uint64_t *addresses, size_t n, struct hp_events *events)
-{
-    *events = (struct hp_events){0};
-    core->memory.events = events;
-    hp_core_count(core, info, addresses, events);
-    run_steps(core, info, addresses, n);
-}
-
-/* Metrics that are counted elsewhere are left out: this runs for every block. */
-static void add_totals(struct hp_core *core, const struct hp_events *events)
-{
-    const uint32_t *count = events->count;
-    uint64_t *totals = core->totals;
-    core->n_blocks++;
-    totals[HP_METRIC_INSTRUCTIONS] += count[HP_METRIC_INSTRUCTIONS];
-    totals[HP_METRIC_L1I_MISSES] += count[HP_METRIC_L1I_MISSES];
-    totals[HP_METRIC_L1D_MISSES] += count[HP_METRIC_L1D_MISSES];
-    totals[HP_METRIC_ITLB_MISSES] += count[HP_METRIC_ITLB_MISSES];
-    totals[HP_METRIC_DTLB_MISSES] += count[HP_METRIC_DTLB_MISSES];
-    totals[HP_METRIC_POWER] += count[HP_METRIC_POWER];
-    totals[HP_METRIC_POWER_CYCLE] += count[HP_METRIC_POWER_CYCLE];
-}
-
-static void run_block(struct hp_core *core, const struct hp_batch *batch, size_t i,
-                      struct hp_events *events)
-{
-    const struct hp_block_info *info = &core->blocks.infos[batch->blocks[i]];
-    const uint64_t *addresses = NULL;
-    size_t n = 0;
-    if (batch->addresses) {
-        addresses = batch->addresses + batch->address_at[i];
-        n = batch->address_at[i + 1] - batch->address_at[i];
-    }
-    run_straight(core, info, addresses, n, events);
-    if (info->flags & HP_INFO_BRANCH)
-        run_branch(core, info, batch->taken[i], batch->table[batch->blocks[i + 1]].start);
-    add_totals(core, events);
-}
-
 enum hp_err hp_core_batch(struct hp_core *core, struct hp_code *code, const struct hp_batch *batch,
                           struct hp_events *events)
 {
-    for (size_t i = 0; i < batch->n; i++) {
-        uint32_t block = batch->blocks[i];
-        if (block >= core->blocks.cap_infos || !(core->blocks.infos[block].flags & HP_INFO_KNOWN)) {
-            enum hp_err err = hp_blocks_add(&core->blocks, code, block);
-            if (err != HP_OK) {
-                memset(&events[i], 0, (batch->n - i) * sizeof *events);
-                return err;
-            }
-        }
-        run_block(core, batch, i, &events[i]);
+    uint32_t wrong[HP_BATCH_MAX];
+    size_t n;
+    enum hp_err err = hp_core_prepare(core, code, batch, &n);
+    for (size_t i = 0; i < n; i += HP_BATCH_MAX) {
+        struct hp_batch part = hp_batch_part(batch, i, n - i < HP_BATCH_MAX ? n - i : HP_BATCH_MAX);
+        hp_core_run_memory(core, &part, part.n, events + i);
+        hp_core_add_wrong(events + i, wrong, hp_core_run_branches(core, &part, part.n, wrong));
     }
-    return HP_OK;
+    memset(events + n, 0, (batch->n - n) * sizeof *events);
+    return err;
 }
 
 enum hp_err hp_core_tail(struct hp_core *core, struct hp_code *code, const struct hp_event *tail,
@@ -161,9 +56,9 @@ enum hp_err hp_core_tail(struct hp_core *core, struct hp_code *code, const struc
     struct hp_block_info info;
     *events = (struct hp_events){0};
     HP_TRY(hp_blocks_part(&core->blocks, code, tail->block, tail->insns, &info));
-    run_straight(core, &info, tail->addresses, tail->addresses ? tail->n_addresses : 0, events);
+    hp_core_run_straight(core, &info, tail->addresses, tail->addresses ? tail->n_addresses : 0,
+                         events);
     core->blocks.n_steps = info.steps;
-    add_totals(core, events);
     return HP_OK;
 }
 

@@ -213,8 +213,7 @@ struct hp_pages hp_memory_pages(struct hp_memory *memory, uint64_t address, uint
     return pages;
 }
 
-void hp_memory_access_any(struct hp_memory *memory, uint64_t address, uint32_t size,
-                          unsigned access)
+void hp_memory_access(struct hp_memory *memory, uint64_t address, uint32_t size, unsigned access)
 {
     struct hp_level *l1d = &memory->l1d;
     uint64_t last = hp_operand_last(address, size);

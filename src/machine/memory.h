@@ -60,23 +60,23 @@ void hp_memory_fetch(struct hp_memory *memory, uint64_t line, bool same);
 
 enum { HP_ACCESS_READ = 1, HP_ACCESS_WRITE = 2 };
 
-/* For hp_memory_access(). */
-void hp_memory_access_any(struct hp_memory *memory, uint64_t address, uint32_t size,
-                          unsigned access);
+/* A memory operand: HP_ACCESS_* and its size in bytes, at least 1. */
+void hp_memory_access(struct hp_memory *memory, uint64_t address, uint32_t size, unsigned access);
 
-/* A memory operand: HP_ACCESS_* and its size in bytes, at least 1. The common case is inline: one
- * line, the last used of its set, on the last used page; it has no further effects. */
-static inline void hp_memory_access(struct hp_memory *memory, uint64_t address, uint32_t size,
-                                    unsigned access)
+/* The same for one that lies in one line, which is in the L1D and need not be passed on: it has no
+ * effects but on the DTLB and the order of use. False: it is none. The page has been used then, and
+ * hp_memory_access() does the rest. */
+static inline bool hp_memory_access_hit(struct hp_memory *memory, uint64_t address, uint32_t size,
+                                        unsigned access)
 {
     struct hp_level *l1d = &memory->l1d;
-    uint64_t line = address >> l1d->line_bits;
+    uint64_t line = address >> l1d->line_bits, page = address >> memory->dtlb.page_bits;
     bool write = access & HP_ACCESS_WRITE;
-    bool same_line = (address + (size - 1)) >> l1d->line_bits == line;
-    bool same_page = !memory->has_dtlb || address >> memory->dtlb.page_bits == memory->dtlb.last;
-    if (!same_line || !same_page || (write && l1d->through) ||
-        !hp_cache_touch_first(&l1d->cache, line, write))
-        hp_memory_access_any(memory, address, size, access);
+    if ((address + (size - 1)) >> l1d->line_bits != line || (write && l1d->through))
+        return false;
+    if (memory->has_dtlb && !hp_tlb_use(&memory->dtlb, page))
+        memory->events->count[HP_METRIC_DTLB_MISSES]++;
+    return hp_cache_touch(&l1d->cache, line, write);
 }
 
 /* Its parts, for the model in cycles, which counts misses of the L1D and the DTLB itself. */

@@ -85,7 +85,7 @@ static enum hp_err run_windows(struct hp_runner *runner, struct hp_cores *cores,
             HP_TRY(
                 hp_pipe_batch(runner->pipe, &part, runner->costs ? runner->costs + start : NULL));
         else if (runner->phase == HP_PHASE_WARM)
-            HP_TRY(hp_cores_run(cores, runner->core, code, &part));
+            HP_TRY(hp_cores_warm(cores, runner->core, code, &part));
         count(runner, insns);
     }
     return HP_OK;
@@ -98,7 +98,8 @@ enum hp_err hp_runner_batch(struct hp_runner *runner, struct hp_cores *cores, st
 {
     if (runner->pipe && in_region)
         return run_windows(runner, cores, code, batch);
-    return hp_cores_run(cores, runner->core, code, batch);
+    return runner->pipe ? hp_cores_warm(cores, runner->core, code, batch)
+                        : hp_cores_run(cores, runner->core, code, batch);
 }
 
 static enum hp_err run_tail(struct hp_runner *runner, struct hp_cores *cores, struct hp_code *code,

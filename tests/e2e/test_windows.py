@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A machine in cycles behind real runs: everything, or windows; live or replayed; the same to the bit."""
+import os
 import sqlite3
 import sys
 
@@ -20,6 +21,15 @@ def tables(path):
     names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
     wanted = [name for name in names if name.startswith(("insn", "sampler", "attribution", "cycle_window"))]
     found = {name: database.execute("SELECT * FROM %s" % name).fetchall() for name in wanted}
+    database.close()
+    return found
+
+
+def everything(path):
+    """All that is in a profile, except when and how it was made."""
+    database = sqlite3.connect(path)
+    names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+    found = {name: database.execute("SELECT * FROM %s" % name).fetchall() for name in names if name != "meta"}
     database.close()
     return found
 
@@ -52,6 +62,24 @@ class Windows(E2E):
         replayed = Profile(self.path("replayed.hotpath"))
         self.assertEqual(tables(live.path), tables(replayed.path))
         self.assertEqual(stats(live, "cycles"), stats(replayed, "cycles"))
+
+    def test_threads_make_no_difference(self):
+        """However many threads run the machine: windows that warm and skip, and a machine without cycles."""
+        path, trace = program("sort"), self.path("sort.hptrace")
+        self.hotpath("trace", "record", "-q", "--addresses", "-o", trace, "--", path)
+        windows = ("--profile", "cycles,instructions", "--machine", "modern", "--windows")
+        for options in (
+                (*windows, "period=50K,detail=5K,ramp=500,warm=all"), (*windows, "period=50K,detail=5K,ramp=500,warm=10K"),
+                ("--profile", "exact,paths", "--machine", "modern", "--metric", "mispredictions"),
+                ("--profile", "exact,paths", "--machine", "vaswani", "--metric", "l1d")):
+            found = []
+            for threads in ("1", "2", "4"):
+                out = self.path("threads%s.hotpath" % threads)
+                self.hotpath("trace", "replay", *options, "-o", out, trace, env=dict(os.environ, HOTPATH_THREADS=threads))
+                found.append((everything(out), Profile(out).json["machine"]))
+            self.assertGreater(sum(len(rows) for rows in found[0][0].values()), 100)
+            self.assertEqual(found[0], found[1])
+            self.assertEqual(found[0], found[2])
 
     def test_windows(self):
         """Of each period a part is measured; the functional machine sees the rest."""

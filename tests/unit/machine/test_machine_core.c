@@ -4,6 +4,7 @@
  * from instruction to instruction and takes no short cut. Predictors have tests of their own.
  */
 #include "machine/branches.h"
+#include "machine/halves.h"
 #include "machine/machine.h"
 #include "machine/power.h"
 #include "machine_naive.h"
@@ -741,6 +742,70 @@ static void test_batches_do_not_matter(void **state)
     hp_machine_free(machine);
 }
 
+static void same_stats(struct hp_core *a, struct hp_core *b)
+{
+    const struct hp_core_stat *x = hp_core_stats(a), *y = hp_core_stats(b);
+    for (; x->name && y->name; x++, y++) {
+        assert_string_equal(x->name, y->name);
+        assert_int_equal(x->value, y->value);
+    }
+    assert_null(x->name);
+    assert_null(y->name);
+}
+
+/* Branches may be run before everything else of a batch, and events left out. */
+static void test_halves_do_not_matter(void **state)
+{
+    enum { N = 3000, FEW = 100, OTHERS = 40 };
+    static const char *const ends[] = {"75 10", "ff e0", "ff d0", "c3"}; /* jne, jmp, call, ret */
+    struct hp_machine *machine;
+    struct hp_core *whole, *halves, *warmed;
+    struct stream s;
+    uint64_t seed = 78;
+    static uint32_t blocks[N + 1], wrong[FEW];
+    static uint8_t taken[N];
+    static struct hp_events together[N], apart[N];
+    size_t n, n_wrong = 0;
+    (void)state;
+    assert_int_equal(hp_machine_load("modern", &machine), HP_OK);
+    assert_int_equal(hp_core_new(machine, &whole), HP_OK);
+    assert_int_equal(hp_core_new(machine, &halves), HP_OK);
+    assert_int_equal(hp_core_new(machine, &warmed), HP_OK);
+    stream_init(&s);
+    make_code(&s, &seed);
+    for (uint32_t i = 0; i < OTHERS; i++)
+        add_segment(&s, N_BLOCKS + 1 + i, 0x800000 + 64 * i, ends[i % 4]);
+    for (int i = 0; i <= N; i++)
+        blocks[i] = random_below(&seed, N_BLOCKS + OTHERS);
+    for (int i = 0; i < N; i++)
+        taken[i] = (uint8_t)random_below(&seed, 2);
+    struct hp_batch batch = {
+        .code = s.code, .table = hp_code_blocks(s.code), .blocks = blocks, .taken = taken, .n = N};
+    assert_int_equal(hp_core_batch(whole, s.code, &batch, together), HP_OK);
+    for (size_t i = 0; i < N; i += FEW) {
+        struct hp_batch part = hp_batch_part(&batch, i, FEW);
+        assert_int_equal(hp_core_prepare(halves, s.code, &part, &n), HP_OK);
+        assert_int_equal(n, FEW);
+        n = hp_core_run_branches(halves, &part, FEW, wrong);
+        hp_core_run_memory(halves, &part, FEW, apart + i);
+        hp_core_add_wrong(apart + i, wrong, n);
+        n_wrong += n;
+        assert_int_equal(hp_core_prepare(warmed, s.code, &part, &n), HP_OK);
+        hp_core_run_memory(warmed, &part, FEW, NULL);
+        hp_core_run_branches(warmed, &part, FEW, wrong);
+    }
+    assert_memory_equal(apart, together, sizeof together);
+    assert_true(n_wrong > 100);
+    assert_int_equal(stat_of(whole, "mispredictions"), n_wrong);
+    same_stats(whole, halves);
+    same_stats(whole, warmed);
+    hp_core_free(whole);
+    hp_core_free(halves);
+    hp_core_free(warmed);
+    stream_fini(&s);
+    hp_machine_free(machine);
+}
+
 /* Other architectures: the low bits that are always 0 are left out, and conditional returns are
  * predicted. */
 static void test_arm_code(void **state)
@@ -781,6 +846,7 @@ int main(void)
         cmocka_unit_test(test_odd_addresses),
         cmocka_unit_test(test_tails),
         cmocka_unit_test(test_batches_do_not_matter),
+        cmocka_unit_test(test_halves_do_not_matter),
         cmocka_unit_test(test_arm_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
