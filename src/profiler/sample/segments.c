@@ -9,6 +9,7 @@ void hp_segments_fini(struct hp_segments *s)
 {
     hp_map64_fini(&s->edge_places);
     hp_map64_fini(&s->key_places);
+    free(s->ways);
     free(s->edges);
     free(s->keys);
     *s = (struct hp_segments){0};
@@ -16,24 +17,43 @@ void hp_segments_fini(struct hp_segments *s)
 
 /* --- While the program runs ------------------------------------------------------------------- */
 
-static enum hp_err add_edge(struct hp_segments *s, uint32_t from, uint32_t to)
+static enum hp_err find_edge(struct hp_segments *s, uint32_t from, uint32_t to, uint32_t *place)
 {
     uint64_t key = (uint64_t)from << 32 | to;
-    uint32_t place = hp_map64_get(&s->edge_places, key);
-    if (place == HP_MAP64_NONE) {
-        place = (uint32_t)s->n_edges;
-        HP_TRY(hp_grow(&s->edges, &s->cap_edges, s->n_edges + 1, sizeof *s->edges));
-        HP_TRY(hp_map64_put(&s->edge_places, key, place));
-        s->edges[s->n_edges++] = (struct hp_edge_count){.from = from, .to = to};
-    }
+    *place = hp_map64_get(&s->edge_places, key);
+    if (*place != HP_MAP64_NONE)
+        return HP_OK;
+    *place = (uint32_t)s->n_edges;
+    HP_TRY(hp_grow(&s->edges, &s->cap_edges, s->n_edges + 1, sizeof *s->edges));
+    HP_TRY(hp_map64_put(&s->edge_places, key, *place));
+    s->edges[s->n_edges++] = (struct hp_edge_count){.from = from, .to = to};
+    return HP_OK;
+}
+
+/* An edge that is not one of the block's two latest. */
+static enum hp_err add_other(struct hp_segments *s, uint32_t from, uint32_t to)
+{
+    struct hp_segment_ways *ways = &s->ways[from];
+    uint32_t place;
+    HP_TRY(find_edge(s, from, to, &place));
     s->edges[place].count++;
+    *ways = (struct hp_segment_ways){.to = {to + 1, ways->to[0]}, .place = {place, ways->place[0]}};
     return HP_OK;
 }
 
 enum hp_err hp_segments_batch(struct hp_segments *s, const struct hp_batch *batch)
 {
-    for (size_t i = 0; i < batch->n; i++)
-        HP_TRY(add_edge(s, batch->blocks[i], batch->blocks[i + 1]));
+    HP_TRY(hp_grow(&s->ways, &s->cap_ways, hp_code_n_blocks(batch->code), sizeof *s->ways));
+    for (size_t i = 0; i < batch->n; i++) {
+        uint32_t from = batch->blocks[i], to = batch->blocks[i + 1];
+        const struct hp_segment_ways *ways = &s->ways[from];
+        if (ways->to[0] == to + 1)
+            s->edges[ways->place[0]].count++;
+        else if (ways->to[1] == to + 1)
+            s->edges[ways->place[1]].count++;
+        else
+            HP_TRY(add_other(s, from, to));
+    }
     return HP_OK;
 }
 

@@ -23,9 +23,17 @@ struct hp_segment_key {
     uint64_t cycles; /* from fetch to retire ready */
 };
 
+/* The two latest edges of a block, found without a search. */
+struct hp_segment_ways {
+    uint32_t to[2]; /* block, plus 1; 0: none */
+    uint32_t place[2];
+};
+
 /* All zero: empty. */
 struct hp_segments {
     struct hp_map64 edge_places, key_places;
+    struct hp_segment_ways *ways; /* by the block they lead from */
+    size_t cap_ways;
     struct hp_edge_count *edges; /* of everything that was executed */
     size_t n_edges, cap_edges;
     struct hp_segment_key *keys;
