@@ -10,6 +10,18 @@
 
 #define MIN_IN_LANE 128 /* blocks: for fewer, the other thread is awake too late */
 
+/* The branches of a batch: offered to the lane, and taken by it, or taken back by who offered them
+ * if the lane has not begun when the rest is done. So a busy machine costs no time. */
+struct hp_cores_branches {
+    struct hp_core *core;
+    const struct hp_batch *batch;
+    size_t n;        /* blocks */
+    uint32_t *wrong; /* of these: mispredicted */
+    size_t n_wrong;
+    bool taken;
+    bool over; /* the lane does nothing more with it */
+};
+
 static unsigned count_threads(void)
 {
     const char *said = getenv("HOTPATH_THREADS");
@@ -23,7 +35,8 @@ enum hp_err hp_cores_init(struct hp_cores *cores, const struct hp_machine *machi
     *cores = (struct hp_cores){.machine = machine, .threads = count_threads()};
     cores->events = calloc(HP_BATCH_MAX, sizeof *cores->events);
     cores->wrong = calloc(HP_BATCH_MAX, sizeof *cores->wrong);
-    return cores->events && cores->wrong ? HP_OK : hp_fail_nomem();
+    cores->branches = calloc(1, sizeof *cores->branches);
+    return cores->events && cores->wrong && cores->branches ? HP_OK : hp_fail_nomem();
 }
 
 void hp_cores_fini(struct hp_cores *cores)
@@ -33,62 +46,75 @@ void hp_cores_fini(struct hp_cores *cores)
     free(cores->stats);
     free(cores->events);
     free(cores->wrong);
+    if (cores->offered)
+        hp_lane_wait(cores->lane);
     hp_lane_free(cores->lane);
+    free(cores->branches);
     *cores = (struct hp_cores){0};
 }
 
 /* --- Running ---------------------------------------------------------------------------------- */
 
-/* The branches of a batch. */
-struct branches {
-    struct hp_core *core;
-    const struct hp_batch *batch;
-    size_t n; /* blocks */
-    uint32_t *wrong;
-    size_t n_wrong;
-};
-
-static void run_branches(void *context)
+static void run_branches(struct hp_cores_branches *b)
 {
-    struct branches *b = context;
     b->n_wrong = hp_core_run_branches(b->core, b->batch, b->n, b->wrong);
 }
 
-/* Whether a batch of so many blocks is run in two threads. Without a second one the run is slower,
- * nothing else. */
-static bool in_two(struct hp_cores *cores, size_t n)
+static void run_in_lane(void *context)
 {
-    if (cores->threads < 2 || n < MIN_IN_LANE)
+    struct hp_cores_branches *b = context;
+    if (!__atomic_exchange_n(&b->taken, true, __ATOMIC_ACQ_REL))
+        run_branches(b);
+    __atomic_store_n(&b->over, true, __ATOMIC_RELEASE);
+}
+
+/* Whether the lane can be offered something. Without a lane the run is slower, nothing else. */
+static bool is_free(struct hp_cores *cores)
+{
+    if (cores->threads < 2)
         return false;
     if (!cores->lane && hp_lane_new(&cores->lane) != HP_OK)
         cores->threads = 1;
-    return cores->lane;
+    if (cores->offered && __atomic_load_n(&cores->branches->over, __ATOMIC_ACQUIRE)) {
+        hp_lane_wait(cores->lane);
+        cores->offered = false;
+    }
+    return cores->lane && !cores->offered;
 }
 
-/* `events` NULL: they are not wanted. */
-static enum hp_err run_halves(struct hp_cores *cores, struct hp_core *core, struct hp_code *code,
-                              const struct hp_batch *batch, struct hp_events *events)
+/* Runs the first `n` blocks. `events` NULL: they are not wanted. */
+static void run_halves(struct hp_cores *cores, struct hp_core *core, const struct hp_batch *batch,
+                       size_t n, struct hp_events *events)
 {
-    struct branches branches = {.core = core, .batch = batch, .wrong = cores->wrong};
-    HP_TRY(hp_core_prepare(core, code, batch, &branches.n));
-    bool two = in_two(cores, batch->n);
-    if (two)
-        hp_lane_begin(cores->lane, run_branches, &branches);
-    hp_core_run_memory(core, batch, branches.n, events);
-    if (two)
+    struct hp_cores_branches own, *b = &own;
+    bool offer = n >= MIN_IN_LANE && is_free(cores);
+    if (offer)
+        b = cores->branches;
+    *b = (struct hp_cores_branches){.core = core, .batch = batch, .n = n, .wrong = cores->wrong};
+    if (offer)
+        hp_lane_begin(cores->lane, run_in_lane, b);
+    cores->offered |= offer;
+    hp_core_run_memory(core, batch, n, events);
+    if (!__atomic_exchange_n(&b->taken, true, __ATOMIC_ACQ_REL)) {
+        run_branches(b);
+    } else {
         hp_lane_wait(cores->lane);
-    else
-        run_branches(&branches);
+        cores->offered = false;
+    }
     if (events)
-        hp_core_add_wrong(events, branches.wrong, branches.n_wrong);
-    return HP_OK;
+        hp_core_add_wrong(events, b->wrong, b->n_wrong);
 }
 
 enum hp_err hp_cores_run(struct hp_cores *cores, struct hp_core *core, struct hp_code *code,
                          struct hp_batch *batch)
 {
-    HP_TRY(in_two(cores, batch->n) ? run_halves(cores, core, code, batch, cores->events)
-                                   : hp_core_batch(core, code, batch, cores->events));
+    size_t n;
+    if (cores->threads < 2) {
+        HP_TRY(hp_core_batch(core, code, batch, cores->events));
+    } else {
+        HP_TRY(hp_core_prepare(core, code, batch, &n));
+        run_halves(cores, core, batch, n, cores->events);
+    }
     batch->events = cores->events;
     return HP_OK;
 }
@@ -96,7 +122,10 @@ enum hp_err hp_cores_run(struct hp_cores *cores, struct hp_core *core, struct hp
 enum hp_err hp_cores_warm(struct hp_cores *cores, struct hp_core *core, struct hp_code *code,
                           const struct hp_batch *batch)
 {
-    return run_halves(cores, core, code, batch, NULL);
+    size_t n;
+    HP_TRY(hp_core_prepare(core, code, batch, &n));
+    run_halves(cores, core, batch, n, NULL);
+    return HP_OK;
 }
 
 enum hp_err hp_cores_run_tail(struct hp_cores *cores, struct hp_core *core, struct hp_code *code,

@@ -19,6 +19,8 @@ struct hp_cores {
     unsigned threads;     /* at most so many: of two, one is the lane's. Set by hp_cores_init() */
     struct hp_lane *lane; /* NULL: none yet, or `threads` is 1 */
     uint32_t *wrong;      /* mispredicted blocks of the current batch */
+    struct hp_cores_branches *branches; /* what the lane runs */
+    bool offered;                       /* it has been told, and not been waited for */
 };
 
 /* Keeps `machine`. All zero: empty, without a machine. Threads: as many as there are processors, or
