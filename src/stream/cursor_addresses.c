@@ -2,6 +2,8 @@
 /* Words with addresses: each waits for the other (pairing.h). */
 #include "stream/cursor_impl.h"
 
+#include <string.h>
+
 /* The addresses can no longer be matched: the waiting words continue without them. */
 static enum hp_err lose_addresses(struct hp_cursor *c)
 {
@@ -14,26 +16,116 @@ static enum hp_err lose_addresses(struct hp_cursor *c)
     return err;
 }
 
-/* Like the fast loop: takes a run of whole blocks, with `n` addresses, that follows from the last
- * one. */
-static bool pair_run(struct hp_cursor *c, uint32_t id, uint32_t n)
+/* --- Runs that simply follow ------------------------------------------------------------------ */
+
+/* With this many blocks in the buffer there is still room for the longest run. */
+#define BLOCKS_ROOM (HP_BATCH_MAX + 1 - HP_RUN_MAX)
+
+#define AHEAD 8 /* words whose chains are fetched before they are needed */
+
+/* What the fast loop has taken and not yet told the cursor. */
+struct taken {
+    size_t words;
+    size_t addresses;
+    size_t count; /* of the cursor's buffer */
+    int64_t weight;
+    uint64_t traced, whole;
+};
+
+/* The successors of the last block, in the form of a chain that ends with it. */
+static struct hp_chain chain_of_last(const struct hp_cursor *c)
+{
+    const struct hp_hot *last = &c->code->hot[c->last];
+    return (struct hp_chain){
+        .fall = last->fall, .target = last->target, .strict = last->anywhere ? 0 : -1};
+}
+
+/* Copies the `n` blocks of a chain, with their outcomes, to `count` on in the buffer; and where the
+ * addresses of each end. These have been counted for the segment already. */
+static inline void copy_run(struct hp_cursor *c, const struct hp_chain *chain, size_t n,
+                            size_t count, bool is_taken)
+{
+    const uint32_t *counts = c->code->block_mems.counts;
+    const uint32_t *blocks = chain->blocks;
+    uint32_t *at = c->pairing->at + count, outcomes = chain->taken | is_taken;
+    memcpy(c->taken + count - 1, &outcomes, sizeof outcomes);
+    memcpy(c->blocks + count, blocks, sizeof chain->blocks);
+    if (__builtin_expect(n > HP_CHAIN_NEAR, 0)) {
+        size_t first = c->code->units[chain->unit].at;
+        blocks = c->code->chain_blocks + first;
+        memcpy(c->blocks + count, blocks, n * sizeof *blocks);
+        memcpy(c->taken + count, c->code->chain_taken + first, n - 1);
+    }
+    for (size_t i = 0; i < n; i++)
+        at[i + 1] = at[i] + counts[blocks[i]] - 1;
+}
+
+/* Tells the cursor. `last`: the chain taken last. */
+static enum hp_err settle(struct hp_cursor *c, const struct taken *t, const struct hp_chain *last)
 {
     struct hp_pairing *p = c->pairing;
-    const struct hp_chain *chain = &c->code->chains[id];
-    if (c->last == HP_NO_ID || c->partial != HP_NO_ID || c->sigreturn || c->limit != UINT32_MAX ||
-        chain->weight <= 0 || !hp_cursor_follows(c, chain->start))
-        return false;
-    const uint32_t *blocks = hp_chain_blocks(c->code, chain);
-    const uint32_t *counts = c->code->block_mems.counts; /* already counted for the segment */
-    size_t n_blocks = hp_weight_blocks(chain->weight);
-    hp_pairing_take(p, n);
-    for (size_t i = 0; i < n_blocks; i++) {
-        hp_cursor_append(c, blocks[i]);
-        p->at[c->count] = p->at[c->count - 1] + counts[blocks[i]] - 1;
-    }
+    if (t->words == 0)
+        return HP_OK;
+    HP_TRY(hp_pairing_reserve(p, t->addresses));
+    hp_pairing_take(p, t->addresses);
+    p->first_word += t->words;
+    c->limit = UINT32_MAX;
+    c->count = t->count;
+    c->n_blocks += hp_weight_blocks(t->weight);
     c->joined = false;
-    return true;
+    c->last_word = p->words[p->first_word - 1];
+    /* The last block's count when something follows it. */
+    c->stats.instructions += hp_weight_insns(t->weight) + c->code->hot[c->last].insns;
+    c->last = hp_chain_blocks(c->code, last)[hp_weight_blocks(last->weight) - 1];
+    c->stats.instructions -= c->code->hot[c->last].insns;
+    if (t->traced)
+        hp_cursor_add_traced(c, t->traced, t->whole);
+    if (c->count > BLOCKS_ROOM)
+        hp_cursor_flush(c);
+    return HP_OK;
 }
+
+/*
+ * Like the cursor's fast loop: takes waiting words while they are runs of whole blocks that follow
+ * from one another, have all their addresses here, and are not cut by the next word. What they hold
+ * is one piece of what waits, and taken as one.
+ */
+static enum hp_err pair_runs(struct hp_cursor *c)
+{
+    const struct hp_pairing *p = c->pairing;
+    if (c->last == HP_NO_ID || c->partial != HP_NO_ID || c->sigreturn || c->have < c->want)
+        return HP_OK;
+    const struct hp_mems known = c->code->segment_mems;
+    const struct hp_chain *chains = c->code->chains;
+    const struct hp_chain first = chain_of_last(c), *from = &first;
+    const uint32_t *words = p->words + p->first_word;
+    const size_t n = p->n_words - p->first_word, n_addresses = hp_pairing_n_waiting(p);
+    const size_t limit = c->code->segment_limit < known.cap ? c->code->segment_limit : known.cap;
+    struct taken t = {.count = c->count};
+    for (; t.words + 1 < n && t.count <= BLOCKS_ROOM; t.words++) {
+        uint32_t id = words[t.words];
+        __builtin_prefetch(&chains[words[n - t.words > AHEAD ? t.words + AHEAD : t.words]]);
+        if (id >= limit || !known.counts[id] || words[t.words + 1] & HP_WORD_EVENT)
+            break;
+        const struct hp_chain *to = &chains[id];
+        bool is_taken = to->start != from->fall;
+        size_t need = known.counts[id] - 1;
+        if ((is_taken && from->strict && to->start != from->target) || to->weight <= 0 ||
+            need > n_addresses - t.addresses)
+            break;
+        size_t blocks = hp_weight_blocks(to->weight);
+        copy_run(c, to, blocks, t.count, is_taken);
+        t.count += blocks;
+        t.addresses += need;
+        t.weight += to->weight;
+        t.traced += to->traced;
+        t.whole += to->traced / HP_TRACED_WHOLE;
+        from = to;
+    }
+    return settle(c, &t, from);
+}
+
+/* --- Everything else, word by word ------------------------------------------------------------ */
 
 /* The number of addresses of the next waiting segment. `*found`: whether the segment is known. */
 static enum hp_err count_needed(struct hp_cursor *c, uint32_t id, uint32_t *need, bool *found)
@@ -73,10 +165,7 @@ static enum hp_err pair_segment(struct hp_cursor *c, bool ended, bool *done)
     if (need > hp_pairing_n_waiting(p))
         return ended ? lose_addresses(c) : HP_OK;
     HP_TRY(hp_pairing_reserve(p, need));
-    if (pair_run(c, id, need))
-        hp_cursor_count_traced(c, id);
-    else
-        HP_TRY(hp_cursor_take_segment(c, id));
+    HP_TRY(hp_cursor_take_segment(c, id));
     p->first_word++;
     *done = true;
     return HP_OK;
@@ -87,6 +176,9 @@ enum hp_err hp_cursor_pair_words(struct hp_cursor *c, bool ended)
     bool done = true;
     while (done && c->pairing && !c->ended && c->pairing->first_word < c->pairing->n_words) {
         struct hp_pairing *p = c->pairing;
+        HP_TRY(pair_runs(c));
+        if (p->first_word == p->n_words)
+            break;
         uint32_t word = p->words[p->first_word];
         bool inside = c->have < c->want;
         if (inside || word & HP_WORD_EVENT) {
