@@ -6,12 +6,16 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#define MIN_IN_LANE 128 /* blocks: for fewer, the other thread is awake too late */
+#define TRIAL       32   /* batches with the lane, and as many without it, ... */
+#define TRIALS      1024 /* ... of so many; the others do what took less time */
+#define MIN_IN_LANE 128  /* blocks: for fewer, the other thread is awake too late */
 
 /* The branches of a batch: offered to the lane, and taken by it, or taken back by who offered them
- * if the lane has not begun when the rest is done. So a busy machine costs no time. */
+ * if the lane has not begun when the rest is done. So nobody waits for a thread that does not run.
+ */
 struct hp_cores_branches {
     struct hp_core *core;
     const struct hp_batch *batch;
@@ -68,11 +72,41 @@ static void run_in_lane(void *context)
     __atomic_store_n(&b->over, true, __ATOMIC_RELEASE);
 }
 
+/* --- Trials ----------------------------------------------------------------------------------- */
+
+static uint64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Whether the next batch is to use the lane. */
+static bool wants_lane(const struct hp_cores *cores)
+{
+    unsigned batch = cores->trial.batch;
+    return batch < 2 * TRIAL ? batch < TRIAL : cores->trial.pays;
+}
+
+static void note_batch(struct hp_cores *cores, bool in_lane, size_t blocks, uint64_t ns)
+{
+    uint64_t *sums = cores->trial.ns, *of = cores->trial.blocks;
+    sums[in_lane] += ns;
+    of[in_lane] += blocks;
+    cores->trial.batch++;
+    if (cores->trial.batch == 2 * TRIAL) {
+        cores->trial.pays = (double)sums[1] * (double)of[0] < (double)sums[0] * (double)of[1];
+    } else if (cores->trial.batch == TRIALS) {
+        cores->trial.batch = 0;
+        sums[0] = sums[1] = of[0] = of[1] = 0;
+    }
+}
+
+/* --- Both halves ------------------------------------------------------------------------------ */
+
 /* Whether the lane can be offered something. Without a lane the run is slower, nothing else. */
 static bool is_free(struct hp_cores *cores)
 {
-    if (cores->threads < 2)
-        return false;
     if (!cores->lane && hp_lane_new(&cores->lane) != HP_OK)
         cores->threads = 1;
     if (cores->offered && __atomic_load_n(&cores->branches->over, __ATOMIC_ACQUIRE)) {
@@ -82,18 +116,14 @@ static bool is_free(struct hp_cores *cores)
     return cores->lane && !cores->offered;
 }
 
-/* Runs the first `n` blocks. `events` NULL: they are not wanted. */
-static void run_halves(struct hp_cores *cores, struct hp_core *core, const struct hp_batch *batch,
-                       size_t n, struct hp_events *events)
+/* `events` NULL: they are not wanted. */
+static void run_with_lane(struct hp_cores *cores, struct hp_core *core,
+                          const struct hp_batch *batch, size_t n, struct hp_events *events)
 {
-    struct hp_cores_branches own, *b = &own;
-    bool offer = n >= MIN_IN_LANE && is_free(cores);
-    if (offer)
-        b = cores->branches;
+    struct hp_cores_branches *b = cores->branches;
     *b = (struct hp_cores_branches){.core = core, .batch = batch, .n = n, .wrong = cores->wrong};
-    if (offer)
-        hp_lane_begin(cores->lane, run_in_lane, b);
-    cores->offered |= offer;
+    hp_lane_begin(cores->lane, run_in_lane, b);
+    cores->offered = true;
     hp_core_run_memory(core, batch, n, events);
     if (!__atomic_exchange_n(&b->taken, true, __ATOMIC_ACQ_REL)) {
         run_branches(b);
@@ -103,6 +133,32 @@ static void run_halves(struct hp_cores *cores, struct hp_core *core, const struc
     }
     if (events)
         hp_core_add_wrong(events, b->wrong, b->n_wrong);
+}
+
+static void run_alone(struct hp_cores *cores, struct hp_core *core, const struct hp_batch *batch,
+                      size_t n, struct hp_events *events)
+{
+    hp_core_run_memory(core, batch, n, events);
+    size_t n_wrong = hp_core_run_branches(core, batch, n, cores->wrong);
+    if (events)
+        hp_core_add_wrong(events, cores->wrong, n_wrong);
+}
+
+/* Runs the first `n` blocks. */
+static void run_halves(struct hp_cores *cores, struct hp_core *core, const struct hp_batch *batch,
+                       size_t n, struct hp_events *events)
+{
+    if (cores->threads < 2 || n < MIN_IN_LANE) {
+        run_alone(cores, core, batch, n, events);
+        return;
+    }
+    bool wanted = wants_lane(cores);
+    uint64_t start = now();
+    if (wanted && is_free(cores))
+        run_with_lane(cores, core, batch, n, events);
+    else
+        run_alone(cores, core, batch, n, events);
+    note_batch(cores, wanted, n, now() - start);
 }
 
 enum hp_err hp_cores_run(struct hp_cores *cores, struct hp_core *core, struct hp_code *code,

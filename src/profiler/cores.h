@@ -21,6 +21,13 @@ struct hp_cores {
     uint32_t *wrong;      /* mispredicted blocks of the current batch */
     struct hp_cores_branches *branches; /* what the lane runs */
     bool offered;                       /* it has been told, and not been waited for */
+    /* Whether the lane pays is tried now and then: the machine may be busy. By whether it was used,
+     * how long batches took, and how many blocks they had. */
+    struct {
+        uint64_t ns[2], blocks[2];
+        unsigned batch; /* since the trial began */
+        bool pays;
+    } trial;
 };
 
 /* Keeps `machine`. All zero: empty, without a machine. Threads: as many as there are processors, or
