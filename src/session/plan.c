@@ -11,7 +11,7 @@
 #define MAX_CACHE     (UINT64_C(1) << 30)
 #define DEFAULT_CACHE (UINT64_C(256) << 20)
 
-/* What a thread records in about a tenth of a millisecond, and in a tenth of a second. */
+/* What a thread records in about a tenth of a millisecond, and in some hundredths of a second. */
 #define MIN_LAG     (UINT64_C(256) << 10)
 #define MAX_LAG     (UINT64_C(64) << 20)
 #define DEFAULT_LAG (UINT64_C(1) << 20)

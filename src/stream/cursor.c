@@ -117,22 +117,6 @@ static __attribute__((noinline)) void copy_far(struct hp_cursor *c, const struct
     memcpy(c->taken + count + near - 1, c->code->chain_taken + at + near - 1, far);
 }
 
-/* The successors of the last block, in the form of a chain that ends with it. */
-static struct hp_chain chain_of_last(const struct hp_cursor *c)
-{
-    const struct hp_hot *last = &c->code->hot[c->last];
-    return (struct hp_chain){.fall = last->fall,
-                             .target = last->target,
-                             .strict = last->anywhere ? 0 : -1,
-                             .blocks = {c->last},
-                             .weight = HP_CHAIN_BLOCK + (int64_t)last->insns};
-}
-
-#define AHEAD 8 /* words whose chains are fetched before they are needed */
-
-/* With this many blocks in the buffer there is still room for the longest run. */
-#define BLOCKS_ROOM (HP_BATCH_MAX + 1 - HP_RUN_MAX)
-
 /*
  * Takes words while they are runs of whole blocks that follow from one another and the buffer has
  * room; returns how many it took. This is the hot loop: one cache line per word, and no branch on
@@ -143,14 +127,14 @@ fast_loop(struct hp_cursor *c, const uint32_t *words, size_t n, const bool by_st
 {
     const struct hp_chain *chains = c->code->chains;
     const uint32_t limit = c->code->segment_limit;
-    const struct hp_chain first = chain_of_last(c), *from = &first;
+    const struct hp_chain first = hp_cursor_chain_of_last(c), *from = &first;
     int64_t weight = 0;
     uint64_t traced = 0, whole = 0;
     size_t count = c->count, room = c->room - count;
     const uint32_t *at = words, *end = words + (n < room ? n : room);
-    for (; at < end && (by_steps || count <= BLOCKS_ROOM); at++) {
+    for (; at < end && (by_steps || count <= HP_CURSOR_ROOM); at++) {
         uint32_t word = *at; /* read once: the watched process can write there */
-        __builtin_prefetch(&chains[at[end - at > AHEAD ? AHEAD : 0]]);
+        __builtin_prefetch(&chains[at[end - at > HP_CURSOR_AHEAD ? HP_CURSOR_AHEAD : 0]]);
         if (__builtin_expect(word >= limit, 0))
             break;
         const struct hp_chain *to = &chains[word];
@@ -189,7 +173,7 @@ fast_loop(struct hp_cursor *c, const uint32_t *words, size_t n, const bool by_st
         c->last_word = at[-1];
     if (traced)
         hp_cursor_add_traced(c, traced, whole);
-    if (count > (by_steps ? HP_STEPS_MAX : BLOCKS_ROOM))
+    if (count > (by_steps ? HP_STEPS_MAX : HP_CURSOR_ROOM))
         hp_cursor_flush(c);
     return (size_t)(at - words);
 }

@@ -18,11 +18,6 @@ static enum hp_err lose_addresses(struct hp_cursor *c)
 
 /* --- Runs that simply follow ------------------------------------------------------------------ */
 
-/* With this many blocks in the buffer there is still room for the longest run. */
-#define BLOCKS_ROOM (HP_BATCH_MAX + 1 - HP_RUN_MAX)
-
-#define AHEAD 8 /* words whose chains are fetched before they are needed */
-
 /* What the fast loop has taken and not yet told the cursor. */
 struct taken {
     size_t words;
@@ -31,14 +26,6 @@ struct taken {
     int64_t weight;
     uint64_t traced, whole;
 };
-
-/* The successors of the last block, in the form of a chain that ends with it. */
-static struct hp_chain chain_of_last(const struct hp_cursor *c)
-{
-    const struct hp_hot *last = &c->code->hot[c->last];
-    return (struct hp_chain){
-        .fall = last->fall, .target = last->target, .strict = last->anywhere ? 0 : -1};
-}
 
 /* Copies the `n` blocks of a chain, with their outcomes, to `count` on in the buffer; and where the
  * addresses of each end. These have been counted for the segment already. */
@@ -80,7 +67,7 @@ static enum hp_err settle(struct hp_cursor *c, const struct taken *t, const stru
     c->stats.instructions -= c->code->hot[c->last].insns;
     if (t->traced)
         hp_cursor_add_traced(c, t->traced, t->whole);
-    if (c->count > BLOCKS_ROOM)
+    if (c->count > HP_CURSOR_ROOM)
         hp_cursor_flush(c);
     return HP_OK;
 }
@@ -97,14 +84,15 @@ static enum hp_err pair_runs(struct hp_cursor *c)
         return HP_OK;
     const struct hp_mems known = c->code->segment_mems;
     const struct hp_chain *chains = c->code->chains;
-    const struct hp_chain first = chain_of_last(c), *from = &first;
+    const struct hp_chain first = hp_cursor_chain_of_last(c), *from = &first;
     const uint32_t *words = p->words + p->first_word;
     const size_t n = p->n_words - p->first_word, n_addresses = hp_pairing_n_waiting(p);
     const size_t limit = c->code->segment_limit < known.cap ? c->code->segment_limit : known.cap;
     struct taken t = {.count = c->count};
-    for (; t.words + 1 < n && t.count <= BLOCKS_ROOM; t.words++) {
+    for (; t.words + 1 < n && t.count <= HP_CURSOR_ROOM; t.words++) {
         uint32_t id = words[t.words];
-        __builtin_prefetch(&chains[words[n - t.words > AHEAD ? t.words + AHEAD : t.words]]);
+        __builtin_prefetch(
+            &chains[words[n - t.words > HP_CURSOR_AHEAD ? t.words + HP_CURSOR_AHEAD : t.words]]);
         if (id >= limit || !known.counts[id] || words[t.words + 1] & HP_WORD_EVENT)
             break;
         const struct hp_chain *to = &chains[id];

@@ -176,4 +176,22 @@ void hp_cursor_cut_traced(struct hp_cursor *c, uint32_t insns);
 /* Takes waiting words as far as their addresses are there. `ended`: nothing more will come. */
 enum hp_err hp_cursor_pair_words(struct hp_cursor *c, bool ended);
 
+/* --- For loops that take many words at once --------------------------------------------------- */
+
+#define HP_CURSOR_AHEAD 8 /* words whose chains are fetched before they are needed */
+
+/* With this many blocks in the buffer there is still room for the longest run. */
+#define HP_CURSOR_ROOM (HP_BATCH_MAX + 1 - HP_RUN_MAX)
+
+/* The successors of the last block, in the form of a chain that ends with it. */
+static inline struct hp_chain hp_cursor_chain_of_last(const struct hp_cursor *c)
+{
+    const struct hp_hot *last = &c->code->hot[c->last];
+    return (struct hp_chain){.fall = last->fall,
+                             .target = last->target,
+                             .strict = last->anywhere ? 0 : -1,
+                             .blocks = {c->last},
+                             .weight = HP_CHAIN_BLOCK + (int64_t)last->insns};
+}
+
 #endif

@@ -368,6 +368,19 @@ static __attribute__((noinline)) void note_pairs(struct hp_spots_process *p, uin
             note_pair(p, plan[blocks[i]].last, plan[blocks[i + 1]].start);
 }
 
+/* Units with branches of these sizes were profiled; there were so many `misses` before. */
+static void end_profiled(struct hp_spots_process *p, uint64_t sizes, uint64_t misses)
+{
+    struct hp_hotspots *h = p->detector;
+    const uint64_t branches = hp_spots_profiled(sizes);
+    count_sizes(p, sizes);
+    h->refresh_left -= branches;
+    h->reset_left -= branches;
+    h->stats.branches += branches;
+    h->stats.profiled += branches;
+    h->stats.hits += branches - (h->stats.misses - misses);
+}
+
 /* Runs while the process owns the buffer. */
 ALWAYS_INLINE const struct hp_step *run_profiled(struct hp_spots_process *p,
                                                  const struct hp_step *step,
@@ -424,13 +437,7 @@ ALWAYS_INLINE const struct hp_step *run_profiled(struct hp_spots_process *p,
     p->n_active = active;
     p->state->counter = counter;
     h->detect = detect;
-    count_sizes(p, sizes);
-    const uint64_t branches = hp_spots_profiled(sizes);
-    h->refresh_left -= branches;
-    h->reset_left -= branches;
-    h->stats.branches += branches;
-    h->stats.profiled += branches;
-    h->stats.hits += branches - (h->stats.misses - misses);
+    end_profiled(p, sizes, misses);
     return step;
 }
 
@@ -549,13 +556,7 @@ run_numbered(struct hp_spots_process *p, const struct hp_step *step, const struc
     p->n_active = active;
     p->state->counter = counter;
     h->detect = c.detect;
-    count_sizes(p, sizes);
-    const uint64_t branches = hp_spots_profiled(sizes);
-    h->refresh_left -= branches;
-    h->reset_left -= branches;
-    h->stats.branches += branches;
-    h->stats.profiled += branches;
-    h->stats.hits += branches - (h->stats.misses - misses);
+    end_profiled(p, sizes, misses);
     return step;
 }
 
