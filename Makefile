@@ -3,19 +3,19 @@ BUILD ?= build
 PREFIX ?= /usr/local
 PROG ?= $(BUILD)/samples/sample
 
-all: $(BUILD)/build.ninja
+all: configured
 	@ninja -C $(BUILD)
 
-$(BUILD)/build.ninja: CMakeLists.txt
-	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+configured:
+	@scripts/configure $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 
 run: packages-run all
 	@echo "hotpath run -- $(PROG)"
 	@$(BUILD)/hotpath run -- $(PROG)
 
-test: packages-test
+test: packages-test configured
 	@cmake -S . -B $(BUILD) -G Ninja -DHP_TESTS=ON >/dev/null
-	@ninja -C $(BUILD)
+	@ninja -C $(BUILD) all tests/all
 	@tests/run $(BUILD) -j $$(nproc)
 
 bench: packages-bench all
@@ -24,10 +24,16 @@ bench: packages-bench all
 install: all
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
 
+dist: all
+	@scripts/dist $(BUILD)
+
+deb: packages-deb all
+	@scripts/deb $(BUILD)
+
 clean:
 	rm -rf $(BUILD)
 
 packages-%:
 	@scripts/packages $*
 
-.PHONY: all run test bench install clean
+.PHONY: all configured run test bench install dist deb clean
