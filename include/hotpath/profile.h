@@ -98,6 +98,14 @@ struct hp_pthread {
     uint64_t branches; /* executed: control transfers, system calls and splits excluded */
 };
 
+/* What a thread is called; not there where that is unknown. */
+struct hp_pthread_name {
+    uint32_t thread;
+    int32_t parent;      /* pid of the process that forked its process; 0: the first */
+    const char *name;    /* as it was last */
+    const char *command; /* its process's command line, or the beginning of it; "" unknown */
+};
+
 struct hp_pfunction {
     struct hp_place place; /* of its first instruction */
     uint64_t size;         /* bytes; 0 unknown */
@@ -488,6 +496,7 @@ struct hp_profile {
     struct hp_psampler *samplers;
     struct hp_pwindow *windows;
     struct hp_ptraces_event *traces_events;
+    struct hp_pthread_name *thread_names;
     struct hp_pnote *notes;
     size_t n_insns, n_insn_tallies, n_insn_cycles, n_attributions, n_waits, n_samplers, n_windows;
     size_t n_modules, n_threads, n_functions, n_blocks, n_edges, n_calls, n_lines;
@@ -496,6 +505,7 @@ struct hp_profile {
     size_t n_paths, n_path_steps, n_path_counts, n_table_paths, n_stats, n_predictions;
     size_t n_loops, n_loop_counts, n_loop_trips, n_loop_blocks, n_model_loops;
     size_t n_hotspots, n_hotspot_branches, n_hotspot_blocks, n_hotspot_slices, n_traces_events;
+    size_t n_thread_names;
     struct hp_profile_memory *memory; /* capacities and strings; private */
 };
 
@@ -572,6 +582,8 @@ HP_MUST_CHECK enum hp_err hp_profile_add_window(struct hp_profile *profile,
                                                 struct hp_pwindow **item);
 HP_MUST_CHECK enum hp_err hp_profile_add_traces_event(struct hp_profile *profile,
                                                       struct hp_ptraces_event **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_thread_name(struct hp_profile *profile,
+                                                     struct hp_pthread_name **item);
 
 /* Adds a stat; normalizing joins those with the same part and name. */
 HP_MUST_CHECK enum hp_err hp_profile_add_stat(struct hp_profile *profile, const char *part,

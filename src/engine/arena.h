@@ -31,12 +31,13 @@
 #include <sys/types.h>
 
 #define HP_ARENA_MAGIC   0x616e657261707468u /* "htparena" */
-#define HP_ARENA_VERSION 11
+#define HP_ARENA_VERSION 12
 
 #define HP_ARENA_CHUNK_WORDS 32768u /* 128 KiB: a few fit the second-level cache */
 #define HP_ARENA_CHUNKS      8u     /* of addresses; usually also of words: 1 MiB per thread */
 
-#define HP_ARENA_WHY 160 /* bytes of a reason */
+#define HP_ARENA_WHY   160 /* bytes of a reason */
+#define HP_THREAD_NAME 16  /* of the name of a thread, with the 0 */
 
 /* Upper limits. The shape of an arena says how many it has. */
 #define HP_ARENA_RINGS    1024u           /* concurrent threads */
@@ -204,6 +205,8 @@ struct hp_ring {
     int32_t pid, tid, parent;               /* as the writer knows them: in its own namespace */
     uint32_t process;                       /* the engine's number for its process, 0: none */
     uint32_t serial;                        /* of the thread: its id in the stream */
+    uint32_t command;                       /* string record: the process's command line; 0: none */
+    char name[HP_THREAD_NAME];              /* of the thread, as it was last; ends with a 0 */
     _Atomic uint32_t end_reason;            /* enum hp_end_reason; HP_END_KILLED until set */
     _Atomic uint32_t published;             /* chunks ever written */
     _Alignas(64) _Atomic uint32_t consumed; /* chunks ever handed back; the writer waits on it */
@@ -397,6 +400,12 @@ struct hp_writer {
     bool unobserved;      /* words go to a private buffer that is never read */
     uint32_t process;     /* as in the ring */
 };
+
+/* The calling thread has another name. Its ring is opened and closed with the one it has then. */
+void hp_writer_note_name(const struct hp_writer *writer);
+
+/* The string record that rings of this process name as its command line from now on. */
+void hp_writer_set_command(uint32_t record);
 
 /*
  * Count mode: whether this way out of the segment, from a run that starts at `from` to code at

@@ -8,6 +8,7 @@
 #include "hotpath/stream.h"
 
 #include <linux/futex.h>
+#include <linux/prctl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -120,6 +121,26 @@ static struct hp_ring *claim_ring(struct hp_arena *arena, uint32_t process, uint
     return NULL;
 }
 
+static uint32_t command_record;
+
+void hp_writer_set_command(uint32_t record)
+{
+    command_record = record;
+}
+
+/* Only the thread itself can ask for its name. */
+static void note_name(struct hp_ring *ring)
+{
+    if (ring->tid == (int32_t)syscall(SYS_gettid))
+        syscall(SYS_prctl, PR_GET_NAME, ring->name);
+}
+
+void hp_writer_note_name(const struct hp_writer *writer)
+{
+    if (writer->ring)
+        note_name(writer->ring);
+}
+
 static void open_ring(struct hp_arena *arena, struct hp_writer *writer)
 {
     uint32_t index = 0;
@@ -138,6 +159,8 @@ static void open_ring(struct hp_arena *arena, struct hp_writer *writer)
     ring->tid = (int32_t)syscall(SYS_gettid);
     ring->parent = getppid();
     ring->process = writer->process;
+    ring->command = command_record;
+    note_name(ring);
     ring->serial = writer->serial ? writer->serial - 1 : atomic_fetch_add(&arena->next_thread, 1);
     atomic_store(&ring->end_reason, HP_END_KILLED);
     atomic_store(&ring->published, 0);
@@ -225,6 +248,7 @@ void hp_writer_event(struct hp_arena *arena, struct hp_writer *writer, uint32_t 
 void hp_writer_finish(struct hp_arena *arena, struct hp_writer *writer, uint32_t end_reason)
 {
     if (writer->ring) {
+        note_name(writer->ring);
         atomic_store(&writer->ring->end_reason, end_reason);
         atomic_store(&writer->ring->state, HP_RING_FINISHED);
         ring_doorbell(arena);

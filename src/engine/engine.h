@@ -38,6 +38,12 @@ struct hp_path_source {
     enum hp_err (*path)(struct hp_path_source *source, uint32_t id, struct hp_counted *path);
 };
 
+/* What the threads of a profile are called. "": unknown. */
+struct hp_thread_names {
+    const char *name;    /* of the thread */
+    const char *command; /* the command line of its process, or the beginning of it */
+};
+
 /*
  * Receives what an engine delivers; all calls come from one thread. For each program thread:
  * thread() once, words(), counts() and addresses() any number of times, end() once. After a failure
@@ -58,6 +64,9 @@ struct hp_consumer {
      * NULL. */
     enum hp_err (*addresses)(struct hp_consumer *consumer, uint32_t thread,
                              const uint64_t *addresses, size_t n);
+    /* Once, before end(). May be NULL. */
+    enum hp_err (*named)(struct hp_consumer *consumer, uint32_t thread,
+                         const struct hp_thread_names *names);
     enum hp_err (*end)(struct hp_consumer *consumer, uint32_t thread, enum hp_end_reason reason);
     /* Called now and then, also when idle: for progress displays. May be NULL. */
     void (*tick)(struct hp_consumer *consumer);

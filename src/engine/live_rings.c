@@ -108,6 +108,17 @@ static size_t chunk_length(const uint32_t *words)
     return n < HP_ARENA_CHUNK_WORDS ? n : HP_ARENA_CHUNK_WORDS;
 }
 
+static void pass_names(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
+{
+    const struct hp_ring *ring = &live->arena->rings[index];
+    char name[HP_THREAD_NAME + 1] = "";
+    memcpy(name, ring->name, HP_THREAD_NAME);
+    const char *command = ring->command ? hp_live_string(live, ring->command) : NULL;
+    struct hp_thread_names names = {.name = name, .command = command ? command : ""};
+    if (live->failure == HP_OK && consumer->named)
+        live->failure = consumer->named(consumer, live->readings[index].thread, &names);
+}
+
 /* The writer is done or dead: reads the rest and frees the ring. */
 static void close_reading(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
 {
@@ -120,6 +131,7 @@ static void close_reading(struct hp_live *live, struct hp_consumer *consumer, ui
         hp_live_take_counters(live, consumer, index);
     if (live->mode == HP_RECORD_MEMORY)
         hp_live_finish_addresses(live, consumer, index);
+    pass_names(live, consumer, index);
     uint32_t reason = atomic_load(&ring->end_reason);
     if (reason > HP_END_SIGNAL)
         reason = HP_END_KILLED;

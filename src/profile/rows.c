@@ -437,6 +437,13 @@ static const struct hp_row_field traces_events_fields[] = {
           HELP("of these, in traces")),
 };
 
+static const struct hp_row_field thread_names_fields[] = {
+    INDEX(thread_name, thread, THREAD, .key = 1),
+    FIELD(thread_name, parent, I32, HELP("pid of the process that forked its own; 0: none")),
+    FIELD(thread_name, name, TEXT),
+    FIELD(thread_name, command, TEXT, HELP("of its process, or the beginning of it")),
+};
+
 static const struct hp_row_field notes_fields[] = {
     FIELD(note, kind, TEXT, .key = 1), FIELD(note, text, TEXT, .key = 2), SUM(note, count)};
 
@@ -529,6 +536,8 @@ const struct hp_row_format hp_row_formats[HP_ROW_KINDS] = {
     [HP_ROW_TRACES_EVENT] = {"traces_event", "event of traces", "events of traces",
                              "something that happened to the traces of the native engine",
                              ROWS(traces_events), ID, LATER},
+    [HP_ROW_THREAD_NAME] = {"thread_name", "name", "names of threads", "a thread that has a name",
+                            ROWS(thread_names), LATER},
     [HP_ROW_NOTE] = {NAMES("note"), "something to know about the data", ROWS(notes), ID},
 };
 

@@ -51,6 +51,7 @@
     KIND(SAMPLER, sampler, hp_psampler)                                                            \
     KIND(WINDOW, window, hp_pwindow)                                                               \
     KIND(TRACES_EVENT, traces_event, hp_ptraces_event)                                             \
+    KIND(THREAD_NAME, thread_name, hp_pthread_name)                                                \
     KIND(NOTE, note, hp_pnote)
 
 #define HP_ROW_KIND(kind, name, type) HP_ROW_##kind,

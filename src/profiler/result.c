@@ -264,6 +264,12 @@ enum hp_err hp_result_thread(struct hp_result *result, const struct hp_thread *t
     return hp_map64_put(&result->memory->threads, thread->id, *index);
 }
 
+uint32_t hp_result_known_thread(const struct hp_result *result, uint32_t id)
+{
+    uint32_t index = hp_map64_get(&result->memory->threads, id);
+    return index == HP_MAP64_NONE ? HP_PROFILE_NONE : index;
+}
+
 void hp_result_thread_counts(struct hp_result *result, uint32_t index, uint64_t instructions,
                              uint64_t blocks, uint64_t branches)
 {

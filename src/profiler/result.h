@@ -32,6 +32,9 @@ enum hp_err hp_result_function(struct hp_result *result, uint32_t id, uint32_t *
 /* The same, but HP_PROFILE_NONE when the function is not in the profile yet. */
 uint32_t hp_result_known_function(const struct hp_result *result, uint32_t id);
 
+/* The profile's index of a thread by its id; HP_PROFILE_NONE: it is not in the profile. */
+uint32_t hp_result_known_thread(const struct hp_result *result, uint32_t id);
+
 /* The place of an address of a module. */
 struct hp_place hp_result_place(const struct hp_result *result, uint32_t module, uint64_t address);
 

@@ -75,7 +75,7 @@ struct hp_view {
 extern const struct hp_view *const hp_views[];
 /* clang-format off */
 #define HP_VIEWS(V) V(summary) V(functions) V(blocks) V(edges) V(calls) V(contexts) V(lines) \
-    V(threads) V(modules) V(loops) V(paths) V(predictions) V(hotspots) V(loop_models) V(partition) \
+    V(processes) V(threads) V(modules) V(loops) V(paths) V(predictions) V(hotspots) V(loop_models) V(partition) \
     V(machine) V(traces) V(instructions) V(cpi) V(sampling) V(all)
 /* clang-format on */
 #define HP_VIEW_DECLARE(name) extern const struct hp_view hp_view_##name;

@@ -33,6 +33,7 @@ static enum hp_err finish_profilers(struct hp_session *s, struct hp_profile *pro
         scale_samplers(s);
     HP_TRY(hp_result_new(s->code, s->functions, profile, &result));
     HP_TRY(hp_profilers_finish(&s->profilers, &s->plan.selection, s->run, result));
+    HP_TRY(hp_names_add(&s->names, result, profile));
     if (in_cycles)
         hp_pipeline_place_windows(s->pipeline, profile);
     return HP_OK;

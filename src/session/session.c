@@ -81,6 +81,7 @@ static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thr
 {
     struct hp_session *s = (struct hp_session *)consumer;
     hp_debug(HP_DEBUG_ENGINE, "process %d, thread %d begins", (int)thread->pid, (int)thread->tid);
+    HP_TRY(hp_names_begin(&s->names, thread));
     if (s->next)
         HP_TRY(s->next->thread(s->next, thread));
     if (s->writer)
@@ -122,6 +123,13 @@ static enum hp_err take_addresses(struct hp_consumer *consumer, uint32_t thread,
     if (s->writer)
         take_trace_result(s, hp_trace_writer_addresses(s->writer, thread, addresses, n));
     return HP_OK;
+}
+
+static enum hp_err take_names(struct hp_consumer *consumer, uint32_t thread,
+                              const struct hp_thread_names *names)
+{
+    struct hp_session *s = (struct hp_session *)consumer;
+    return hp_names_take(&s->names, thread, names);
 }
 
 static const char *const ends[] = {[HP_END_EXIT] = "exit",
@@ -194,6 +202,7 @@ static enum hp_err open_session(struct hp_session *s)
                                        .counts = take_counts,
                                        .derived = take_derived,
                                        .addresses = take_addresses,
+                                       .named = take_names,
                                        .end = take_end,
                                        .tick = tick,
                                        .ahead = work_ahead,
@@ -245,6 +254,7 @@ static void close_session(struct hp_session *s)
         call_tick(s, true);
     hp_trace_writer_abort(s->writer);
     hp_steering_free(&s->steering);
+    hp_names_free(&s->names);
     hp_profilers_close(&s->profilers);
     hp_pipeline_free(s->pipeline);
     hp_functions_free(s->functions);

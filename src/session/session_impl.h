@@ -24,6 +24,17 @@ struct hp_steering {
     size_t n, capacity;
 };
 
+/* What a thread is called. */
+struct hp_named {
+    uint32_t thread;
+    int32_t parent;
+    char *name, *command; /* NULL: not told yet */
+};
+struct hp_names {
+    struct hp_named *all; /* in the order of their beginning */
+    size_t n, capacity;
+};
+
 /* The consumer stands between the engine and the pipeline: it copies the words into the trace. */
 struct hp_session {
     struct hp_consumer consumer; /* first */
@@ -39,6 +50,7 @@ struct hp_session {
     struct hp_live *live;           /* NULL: a replay */
     struct hp_live_stats live_stats;
     struct hp_steering steering;
+    struct hp_names names;
     struct hp_run_about about;      /* of a program */
     const struct hp_trace_run *run; /* the same, or that of the trace */
     const char *trace_path;         /* of the trace to write; NULL: the profilers are wanted */
@@ -56,6 +68,14 @@ struct hp_functions *hp_session_functions(struct hp_session *session);
 enum hp_err hp_steer(struct hp_session *session);
 enum hp_err hp_steered_events(struct hp_session *session, struct hp_profile *profile);
 void hp_steering_free(struct hp_steering *steering);
+
+/* A thread begins; it tells its names; and those of threads in the profile are added to that. */
+enum hp_err hp_names_begin(struct hp_names *names, const struct hp_thread *thread);
+enum hp_err hp_names_take(struct hp_names *names, uint32_t thread,
+                          const struct hp_thread_names *is);
+enum hp_err hp_names_add(const struct hp_names *names, const struct hp_result *result,
+                         struct hp_profile *profile);
+void hp_names_free(struct hp_names *names);
 
 struct hp_standard {
     int saved[3]; /* -1: untouched */

@@ -127,8 +127,9 @@ class Reports(Profiles):
 
     @staticmethod
     def without_ids(profile):
-        for thread in profile["threads"]:
-            del thread["pid"], thread["tid"]
+        for thread in profile["threads"] + profile["processes"]:
+            del thread["pid"]
+            thread.pop("tid", None)
 
     def test_no_run_makes_equal_runs_equal(self):
         first, second = (self.good("report", "--json", "--no-run", self.record(n, "50", "70"))

@@ -219,9 +219,10 @@ static enum hp_err add_notes(struct result *r, const struct hp_exact_thread *t)
                                "what was executed was counted, not recorded in order: inclusive "
                                "counts are not known"));
     if (t->uncertain)
-        HP_TRY(hp_profile_note(r->profile, t->uncertain, "cut",
-                               "blocks may have been left before their end by a fatal signal; they "
-                               "are counted whole"));
+        HP_TRY(
+            hp_profile_note(r->profile, t->uncertain, "cut",
+                            "threads were stopped inside a block when their process ended; those "
+                            "blocks are counted whole"));
     if (t->overflows)
         HP_TRY(hp_profile_note(r->profile, t->overflows, "depth",
                                "a thread had %zu calls that had not returned: they were taken to "

@@ -2,10 +2,33 @@
 #include "report/fields.h"
 #include "report/text.h"
 
+static const struct hp_pthread_name *names_of(const struct hp_profile *profile, uint32_t thread)
+{
+    size_t n;
+    return hp_items(profile, HP_ROW_THREAD_NAME, thread, &n);
+}
+
+const char *hp_command_of(const struct hp_profile *profile, uint32_t thread)
+{
+    const struct hp_pthread_name *names = names_of(profile, thread);
+    return names ? hp_text(names->command) : "";
+}
+
+static const void *find_names(const struct hp_field_input *input)
+{
+    return names_of(input->tables->profile, input->row->item);
+}
+
+const struct hp_field_row hp_field_thread_names = {HP_ROW_THREAD_NAME, find_names, true};
+
 static const struct hp_field fields[] = {
     {"thread", "its number in this profile", .from = HP_FROM_ITEM},
     {"pid", "of its process", .kind = HP_FIELD_OF_RUN},
     {"tid", "of the thread", .kind = HP_FIELD_OF_RUN},
+    {"name", "of the thread, as it was last; \"\": not known", .kind = HP_FIELD_OF_RUN,
+     .of = &hp_field_thread_names},
+    {"command", "of its process, or the beginning of it; \"\": not known", .kind = HP_FIELD_OF_RUN,
+     .of = &hp_field_thread_names},
     {"instructions", "executed", HP_COUNTED(0)},
     {"blocks", "executed", HP_COUNTED(1)},
     {"branches", "executed", HP_COUNTED(2)},
@@ -19,6 +42,8 @@ static const struct hp_column columns[] = {{"share", .right = true, .heat = true
                                            {"thread", .plain = true, .right = true},
                                            {"pid", .right = true},
                                            {"tid", .right = true},
+                                           {"name", .plain = true},
+                                           {"command", .flexible = true},
                                            {0}};
 
 static bool always(const struct hp_profile *profile)

@@ -314,7 +314,8 @@ static void wrong_schemas_are_refused(void **state)
                             !q->n_model_loops || !q->n_hotspot_branches || !q->n_hotspot_blocks ||
                             !q->n_hotspot_slices || !q->n_insn_tallies || !q->n_insn_cycles ||
                             !q->n_attributions || !q->n_waits || !q->n_samplers || !q->n_windows ||
-                            !q->n_context_counts || !q->n_table_paths || !q->n_traces_events);
+                            !q->n_context_counts || !q->n_table_paths || !q->n_traces_events ||
+                            !q->n_thread_names);
                 hp_profile_free(q);
             }
         }

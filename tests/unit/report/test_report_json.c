@@ -226,7 +226,8 @@ static void everything_is_there_under_its_name(void **state)
               "{\"file\":\"/src/demo.c\",\"line\":13,\"instructions\":420,\"executions\":105,"
               "\"share\":0.420000,\"function\":\"twice\"}");
     expect_at(report, "threads/1",
-              "{\"thread\":1,\"pid\":100,\"tid\":101,\"instructions\":376,\"blocks\":84,"
+              "{\"thread\":1,\"pid\":100,\"tid\":101,\"name\":\"worker\",\"command\":\"./demo "
+              "-x\",\"instructions\":376,\"blocks\":84,"
               "\"branches\":80,\"share\":0.376000}");
     expect_at(report, "modules/0",
               "{\"module\":\"demo\",\"path\":\"/opt/demo\",\"build_id\":\"aa11\","

@@ -115,10 +115,19 @@ static void what_is_not_known_has_no_column(void **state)
 static void threads_view(void **state)
 {
     (void)state;
-    expect_view(&hp_view_threads,
-                "  share  instructions  blocks  branches  thread  pid  tid\n"
-                "  62.4%           624     136       125       0  100  100\n"
-                "  37.6%           376      84        80       1  100  101\n" NOTES);
+    expect_view(
+        &hp_view_threads,
+        "  share  instructions  blocks  branches  thread  pid  tid  name    command\n"
+        "  62.4%           624     136       125       0  100  100  demo    ./demo -x\n"
+        "  37.6%           376      84        80       1  100  101  worker  ./demo -x\n" NOTES);
+}
+
+static void processes_view(void **state)
+{
+    (void)state;
+    expect_view(&hp_view_processes,
+                "   share  instructions  threads  pid  parent  command\n"
+                "  100.0%         1,000        2  100       0  ./demo -x\n" NOTES);
 }
 
 static void modules_view_by_thread(void **state)
@@ -335,6 +344,7 @@ static void an_empty_profile_says_so(void **state)
                 "\nEdges\n  (no control transfer was executed)\n"
                 "\nCalls\n  (no call was executed)\n"
                 "\nLines\n  (no source line is known: was the program built with -g?)\n"
+                "\nProcesses\n  (no process was seen)\n"
                 "\nThreads\n  (no thread was seen)\n"
                 "\nModules\n  (no code was executed)\n");
 }
@@ -441,6 +451,7 @@ int main(void)
         cmocka_unit_test(calls_view),
         cmocka_unit_test(what_is_not_known_has_no_column),
         cmocka_unit_test(threads_view),
+        cmocka_unit_test(processes_view),
         cmocka_unit_test(modules_view_by_thread),
         cmocka_unit_test(top_says_what_is_left_out),
         cmocka_unit_test(lines_view_shows_the_source),

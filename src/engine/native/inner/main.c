@@ -174,6 +174,23 @@ static Elf64_auxv_t *find_auxv(uint64_t *stack)
     return (Elf64_auxv_t *)at;
 }
 
+/* Stores the program's arguments, with blanks between them; a long line is cut. */
+static void describe_command(const uint64_t *stack)
+{
+    char line[256];
+    size_t length = 0;
+    for (uint64_t i = 0; i < stack[0]; i++) {
+        const char *argument = (const char *)(uintptr_t)stack[1 + i];
+        if (i && length < sizeof line - 1)
+            line[length++] = ' ';
+        while (*argument && length < sizeof line - 1)
+            line[length++] = *argument++;
+    }
+    line[length] = 0;
+    struct hp_arena_record record = {.length = (uint32_t)length};
+    hp_writer_set_command(hp_arena_add_record(hp_engine.arena, &record, line));
+}
+
 /* The smaller of the process's limits; unlimited is just a large number. */
 static uint64_t find_room(void)
 {
@@ -311,6 +328,7 @@ void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic)
         hp_sys3(SYS_mprotect, (long)stack & -4096, 4096,
                 PROT_READ | PROT_WRITE | PROT_EXEC | PROT_GROWSDOWN);
     self->writer.serial = start->serial;
+    describe_command(stack);
     hp_thread_start(self);
     hp_signals_start(self);
     atomic_fetch_add(&hp_engine.arena->stats.processes, 1);

@@ -313,7 +313,12 @@ static enum outcome sys_prctl(struct hp_self *self)
         hp_engine.has_no_clock = true; /* for one thread; costs only the engine's timing */
     if ((int)self->regs.r[RDI] == SET_MDWE)
         return sys_restrict(self);
-    return hp_sys_prctl(self) ? DONE : AGAIN;
+    if ((int)self->regs.r[RDI] != PR_SET_NAME)
+        return hp_sys_prctl(self) ? DONE : AGAIN;
+    if (!hp_raw_syscall(self))
+        return AGAIN;
+    hp_writer_note_name(&self->writer);
+    return DONE;
 }
 
 /* A traced thread is observed by another process, which wants to see the program, not an engine. */
