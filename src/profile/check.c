@@ -2,57 +2,87 @@
 /* Is a profile sound, and is it in its normal form? */
 #include "profile/profile_impl.h"
 
+#define AT_ONCE 8 /* fields that are checked in one pass through the rows */
+
 /* What the values of a field must be. */
 struct bounds {
+    const struct hp_row_field *field;
     const struct hp_row_field *at_most; /* NULL: any */
-    bool limited;
-    uint64_t limit; /* they are below it */
+    uint64_t from, to;                  /* they are at least, and at most; */
+    uint64_t or_else;                   /* or this */
 };
 
 static struct bounds bounds_of(const struct hp_profile *p, enum hp_row_kind kind,
-                               const struct hp_row_field *field)
+                               const struct hp_row_field *field, bool all)
 {
-    bool refers = hp_row_is_reference(field);
-    return (struct bounds){
-        .at_most = field->at_most ? hp_row_column(kind, field->at_most) : NULL,
-        .limited = refers || field->max || field->type == HP_ROW_U8,
-        .limit = refers ? hp_profile_n_rows(p, field->to) : (uint64_t)field->max + 1,
-    };
+    struct bounds bounds = {
+        .field = field, .to = UINT64_MAX, .from = all && field->positive, .or_else = UINT64_MAX};
+    if (all && field->at_most)
+        bounds.at_most = hp_row_column(kind, field->at_most);
+    if (hp_row_is_reference(field)) {
+        size_t n = hp_profile_n_rows(p, field->to);
+        bounds.to = n ? n - 1 : 0;
+        bounds.from = n ? bounds.from : 1; /* there is none */
+        bounds.or_else = field->type == HP_ROW_LINK ? HP_PROFILE_NONE : UINT64_MAX;
+    } else if (field->max || field->type == HP_ROW_U8) {
+        bounds.to = field->max;
+    }
+    return bounds;
 }
 
-static enum hp_err check_value(const struct bounds *bounds, enum hp_row_kind kind,
-                               const struct hp_row_field *field, const void *row, size_t i)
+static bool is_within(const struct bounds *bounds, const void *row)
+{
+    uint64_t value = hp_row_number(bounds->field, row);
+    return ((value >= bounds->from && value <= bounds->to) || value == bounds->or_else) &&
+           (!bounds->at_most || value <= hp_row_number(bounds->at_most, row));
+}
+
+/* Says what is wrong with a value that is not within its bounds. */
+static enum hp_err refuse(const struct bounds *bounds, enum hp_row_kind kind, const void *row,
+                          size_t i)
 {
     const char *one = hp_row_formats[kind].one;
+    const struct hp_row_field *field = bounds->field;
     uint64_t value = hp_row_number(field, row);
-    if (bounds->limited && value >= bounds->limit &&
-        !(field->type == HP_ROW_LINK && value == HP_PROFILE_NONE))
+    if (value > bounds->to || hp_row_is_reference(field))
         return hp_fail(HP_ERR_INVALID, "%s %zu has %s %llu, which does not exist", one, i,
                        field->name, (unsigned long long)value);
     if (bounds->at_most && value > hp_row_number(bounds->at_most, row))
         return hp_fail(HP_ERR_INVALID, "%s %zu has %s %llu, more than its %s, %llu", one, i,
                        field->name, (unsigned long long)value, bounds->at_most->name,
                        (unsigned long long)hp_row_number(bounds->at_most, row));
-    if (field->positive && value == 0)
-        return hp_fail(HP_ERR_INVALID, "%s %zu has %s 0, which cannot be", one, i, field->name);
+    return hp_fail(HP_ERR_INVALID, "%s %zu has %s 0, which cannot be", one, i, field->name);
+}
+
+static enum hp_err check_some(const struct hp_profile *p, enum hp_row_kind kind, size_t from,
+                              size_t to, const struct bounds *bounds, size_t n)
+{
+    const char *row = n && from < to ? hp_profile_row(p, kind, from) : NULL;
+    for (size_t i = from; n && i < to; i++, row += hp_row_formats[kind].size)
+        for (size_t k = 0; k < n; k++)
+            if (!is_within(&bounds[k], row))
+                return refuse(&bounds[k], kind, row, i);
     return HP_OK;
 }
 
-/* The rows `from` to `to` - 1, field by field; or only what leads to other rows, and limits. */
+/* The rows `from` to `to` - 1; all fields, or only what leads to other rows, and limits. */
 static enum hp_err check_fields(const struct hp_profile *p, enum hp_row_kind kind, size_t from,
                                 size_t to, bool all)
 {
     const struct hp_row_format *format = &hp_row_formats[kind];
-    const char *items = from < to ? hp_profile_row(p, kind, 0) : NULL;
+    struct bounds bounds[AT_ONCE];
+    size_t n = 0;
     for (size_t k = 0; k < format->n_fields; k++) {
-        const struct hp_row_field *field = &format->fields[k];
-        struct bounds bounds = bounds_of(p, kind, field);
-        if (!bounds.limited && !(all && (bounds.at_most || field->positive)))
+        struct bounds b = bounds_of(p, kind, &format->fields[k], all);
+        if (!b.from && b.to == UINT64_MAX && !b.at_most)
             continue;
-        for (size_t i = from; i < to; i++)
-            HP_TRY(check_value(&bounds, kind, field, items + i * format->size, i));
+        bounds[n++] = b;
+        if (n == AT_ONCE) {
+            HP_TRY(check_some(p, kind, from, to, bounds, n));
+            n = 0;
+        }
     }
-    return HP_OK;
+    return check_some(p, kind, from, to, bounds, n);
 }
 
 enum hp_err hp_profile_check_rows(const struct hp_profile *p, enum hp_row_kind kind, size_t from,

@@ -10,12 +10,14 @@
 #include "base/base.h"
 #include "profile/profile_impl.h"
 
+#define MOST_ROOM ((size_t)64 << 20) /* bytes */
+
 /* The copy being worked on, and the new index of every old row that others refer to. */
 struct work {
     struct hp_profile next;
     struct hp_profile_memory memory;
     uint32_t *maps[HP_ROW_KINDS];
-    size_t *room;
+    struct hp_order_room room;
 };
 
 static void work_fini(struct work *work)
@@ -23,7 +25,8 @@ static void work_fini(struct work *work)
     hp_profile_free_rows(&work->next);
     for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
         free(work->maps[kind]);
-    free(work->room);
+    free(work->room.indices);
+    free(work->room.rows);
 }
 
 static bool is_leaf(enum hp_row_kind kind)
@@ -79,6 +82,18 @@ static enum hp_err order(struct work *work, enum hp_row_kind kind)
     }
 }
 
+/* For the largest array that nobody refers to, unless it is very large. */
+static enum hp_err make_room(struct work *work, struct hp_profile *profile)
+{
+    for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++) {
+        size_t bytes = hp_profile_n_rows(profile, kind) * hp_row_formats[kind].size;
+        if (is_leaf(kind) && bytes > work->room.bytes)
+            work->room.bytes = bytes < MOST_ROOM ? bytes : MOST_ROOM;
+    }
+    work->room.rows = malloc(work->room.bytes + 1);
+    return work->room.rows ? HP_OK : hp_fail_nomem();
+}
+
 static enum hp_err order_copies(struct work *work, struct hp_profile *profile, bool copy)
 {
     size_t most = 0;
@@ -92,8 +107,8 @@ static enum hp_err order_copies(struct work *work, struct hp_profile *profile, b
             size_t n = hp_profile_n_rows(&work->next, kind);
             most = n > most ? n : most;
         }
-    work->room = malloc(2 * (most + 1) * sizeof *work->room);
-    return work->room ? HP_OK : hp_fail_nomem();
+    work->room.indices = malloc(2 * (most + 1) * sizeof *work->room.indices);
+    return work->room.indices ? make_room(work, profile) : hp_fail_nomem();
 }
 
 /* Of a profile that is sound. Without `copy`, rows are lost if it fails. */
@@ -107,7 +122,7 @@ static enum hp_err normalize(struct hp_profile *profile, bool copy)
     for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
         if (is_leaf(kind)) {
             renumber(&work, profile, kind);
-            hp_leaves_order(profile, kind, work.room);
+            hp_leaves_order(profile, kind, &work.room);
         } else {
             swap_rows(&work, profile, kind);
         }

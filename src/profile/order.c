@@ -8,6 +8,7 @@
 #include "profile/profile_impl.h"
 
 #define MAX_RANKED 12 /* fields in the key of a kind, and those that decide which row is kept */
+#define SOON       16 /* rows that are fetched before they are moved */
 
 /* How rows of a kind are compared: the fields that matter, in the order in which they do. */
 struct plan {
@@ -22,9 +23,12 @@ struct plan {
 static inline void copy_row(void *to, const void *from, size_t size)
 {
     switch (size) {
+    case 16: memcpy(to, from, 16); break;
     case 24: memcpy(to, from, 24); break;
+    case 32: memcpy(to, from, 32); break;
     case 40: memcpy(to, from, 40); break;
     case 48: memcpy(to, from, 48); break;
+    case 56: memcpy(to, from, 56); break;
     default: memcpy(to, from, size);
     }
 }
@@ -253,6 +257,15 @@ struct keys {
     bool whole; /* rows with the same number have the same key */
 };
 
+/* Which bits of which fields are in that number, the first field's highest. */
+struct digits {
+    const struct hp_row_field *fields[MAX_RANKED];
+    uint64_t all[MAX_RANKED]; /* the bits that any row has */
+    int bits[MAX_RANKED], dropped[MAX_RANKED];
+    size_t n;
+    bool whole;
+};
+
 static bool same_text(const struct hp_row_field *field, const char *rows, size_t n, size_t size)
 {
     for (size_t i = 1; i < n; i++)
@@ -261,40 +274,64 @@ static bool same_text(const struct hp_row_field *field, const char *rows, size_t
     return true;
 }
 
-/* Appends the highest bits of a field, as many as there is room for: `*room`. False: that was not
- * all. */
-static bool append(const struct plan *plan, const struct hp_row_field *field, const char *rows,
-                   size_t n, struct hp_keyed *keys, int *room)
+/* The fields up to the first that a number cannot tell: signed, or a text that differs. */
+static void choose_fields(const struct plan *plan, const char *rows, size_t n,
+                          struct digits *digits)
 {
     size_t size = plan->format->size;
-    uint64_t all = 0;
-    if (hp_row_is_text(field))
-        return same_text(field, rows, n, size);
-    if (field->type == HP_ROW_I32 || field->type == HP_ROW_I64)
-        return false;
-    for (size_t i = 0; i < n; i++)
-        all |= hp_row_number(field, rows + i * size);
-    int bits = all ? 64 - __builtin_clzll(all) : 0, left = bits > *room ? bits - *room : 0;
-    int some = bits - left;
-    for (size_t i = 0; some && i < n; i++)
-        keys[i].key =
-            (some == 64 ? 0 : keys[i].key << some) | hp_row_number(field, rows + i * size) >> left;
-    *room -= some;
-    return left == 0;
+    for (size_t k = 0; k < plan->n_key && digits->whole; k++) {
+        const struct hp_row_field *field = plan->fields[k];
+        if (hp_row_is_text(field))
+            digits->whole = same_text(field, rows, n, size);
+        else if (field->type == HP_ROW_I32 || field->type == HP_ROW_I64)
+            digits->whole = false;
+        else
+            digits->fields[digits->n++] = field;
+    }
+}
+
+/* As many bits as there is room for. */
+static void choose_bits(struct digits *digits)
+{
+    int room = 64;
+    for (size_t f = 0; f < digits->n; f++) {
+        int bits = digits->all[f] ? 64 - __builtin_clzll(digits->all[f]) : 0;
+        digits->dropped[f] = bits > room ? bits - room : 0;
+        digits->bits[f] = bits - digits->dropped[f];
+        room -= digits->bits[f];
+        if (digits->dropped[f]) {
+            digits->whole = false;
+            digits->n = f + (digits->bits[f] > 0);
+        }
+    }
+}
+
+static uint64_t number_of(const struct digits *digits, const char *row)
+{
+    uint64_t key = 0;
+    for (size_t f = 0; f < digits->n; f++)
+        key = (digits->bits[f] == 64 ? 0 : key << digits->bits[f]) |
+              hp_row_number(digits->fields[f], row) >> digits->dropped[f];
+    return key;
 }
 
 static enum hp_err make_keys(const struct plan *plan, const char *rows, size_t n, struct keys *keys)
 {
-    int room = 64;
+    struct digits digits = {.whole = !plan->identity};
+    size_t size = plan->format->size;
     keys->items = malloc(2 * (n + 1) * sizeof *keys->items);
     if (!keys->items)
         return hp_fail_nomem();
     keys->room = keys->items + n;
-    keys->whole = !plan->identity;
+    choose_fields(plan, rows, n, &digits);
     for (size_t i = 0; i < n; i++)
-        keys->items[i] = (struct hp_keyed){.index = (uint32_t)i};
-    for (size_t k = 0; k < plan->n_key && keys->whole; k++)
-        keys->whole = append(plan, plan->fields[k], rows, n, keys->items, &room);
+        for (size_t f = 0; f < digits.n; f++)
+            digits.all[f] |= hp_row_number(digits.fields[f], rows + i * size);
+    choose_bits(&digits);
+    for (size_t i = 0; i < n; i++)
+        keys->items[i] =
+            (struct hp_keyed){.key = number_of(&digits, rows + i * size), .index = (uint32_t)i};
+    keys->whole = digits.whole;
     return HP_OK;
 }
 
@@ -343,23 +380,21 @@ static void number(const struct plan *plan, const char *rows, size_t n, struct k
     }
 }
 
-/* Moves the rows to where they belong; the keys then have no old index any more. */
-static void move_rows(const struct hp_row_format *format, char *rows, size_t n,
-                      struct hp_keyed *order)
+/* Moves the rows to where they belong: out of a copy, so that none waits for another. */
+static enum hp_err move_rows(const struct hp_row_format *format, char *rows, size_t n,
+                             const struct hp_keyed *order)
 {
     size_t size = format->size;
-    union hp_any_row first;
+    char *old HP_CLEANUP(hp_free) = malloc(n * size + 1);
+    if (!old)
+        return hp_fail_nomem();
+    if (n)
+        memcpy(old, rows, n * size);
     for (size_t i = 0; i < n; i++) {
-        if (order[i].index == i)
-            continue;
-        copy_row(&first, rows + i * size, size);
-        for (size_t at = i, from; (from = order[at].index) != at; at = from) {
-            copy_row(rows + at * size, from == i ? (char *)&first : rows + from * size, size);
-            order[at].index = (uint32_t)at;
-            if (from == i)
-                break;
-        }
+        __builtin_prefetch(old + order[i + SOON < n ? i + SOON : i].index * size);
+        copy_row(rows + i * size, old + order[i].index * size, size);
     }
+    return HP_OK;
 }
 
 /* Sorts, and joins what is the same. */
@@ -371,7 +406,7 @@ static enum hp_err order_rows(struct plan *plan, char *rows, size_t *n, uint32_t
     struct hp_keyed *order HP_CLEANUP(hp_free) = keys.items;
     sort_keys(plan, rows, count, &keys);
     number(plan, rows, count, &keys, map);
-    move_rows(plan->format, rows, count, order);
+    HP_TRY(move_rows(plan->format, rows, count, order));
     for (size_t at = 0, end; at < count; at = end) {
         for (end = at + 1; end < count && order[end].key == order[at].key; end++)
             ;
@@ -414,31 +449,54 @@ void hp_rows_renumber(struct hp_profile *p, enum hp_row_kind kind, enum hp_row_k
 
 /* --- Rows that nobody refers to --------------------------------------------------------------- */
 
-/* Puts the rows that refer to each item together, in place. `next` and `ends`: room for each. */
-static void gather(const struct hp_row_format *format, char *rows, size_t n, size_t items,
-                   size_t *next, size_t *ends)
+/* Where the rows of each item begin (`next`) and end. */
+static void share_out(const struct hp_row_format *format, const char *rows, size_t n, size_t items,
+                      size_t *next, size_t *ends)
 {
-    const struct hp_row_field *item = &format->fields[0];
-    size_t size = format->size;
-    union hp_any_row moved;
     memset(ends, 0, (items + 1) * sizeof *ends);
     for (size_t i = 0; i < n; i++)
-        ends[hp_row_number(item, rows + i * size)]++;
+        ends[hp_row_number(&format->fields[0], rows + i * format->size)]++;
     for (size_t i = 0, start = 0; i < items; i++) {
         next[i] = start;
         start += ends[i];
         ends[i] = start;
     }
+}
+
+/* Puts the rows that refer to each item together, in place: each row waits for the last one. */
+static void gather_in_place(const struct hp_row_format *format, char *rows, size_t items,
+                            size_t *next, const size_t *ends)
+{
+    size_t size = format->size;
+    union hp_any_row moved;
     for (size_t i = 0; i < items; i++)
         while (next[i] < ends[i]) {
             char *here = rows + next[i] * size;
-            char *there = rows + next[hp_row_number(item, here)]++ * size;
+            char *there = rows + next[hp_row_number(&format->fields[0], here)]++ * size;
             if (here == there)
                 continue;
             copy_row(&moved, there, size);
             copy_row(there, here, size);
             copy_row(here, &moved, size);
         }
+}
+
+/* The same if there is room for a copy. */
+static void gather(const struct hp_row_format *format, char *rows, size_t n, size_t items,
+                   const struct hp_order_room *room)
+{
+    size_t size = format->size, *next = room->indices, *ends = next + items + 1;
+    share_out(format, rows, n, items, next, ends);
+    if (n > room->bytes / size) {
+        gather_in_place(format, rows, items, next, ends);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *row = rows + i * size;
+        copy_row(room->rows + next[hp_row_number(&format->fields[0], row)]++ * size, row, size);
+    }
+    if (n)
+        memcpy(rows, room->rows, n * size);
 }
 
 /* Joins neighbours among sorted rows. */
@@ -455,19 +513,19 @@ static void join_neighbours(const struct plan *plan, char *rows, size_t *n)
 }
 
 /* Most belong to an item: they are gathered, then those of each item sorted. */
-void hp_leaves_order(struct hp_profile *p, enum hp_row_kind kind, size_t *room)
+void hp_leaves_order(struct hp_profile *p, enum hp_row_kind kind, const struct hp_order_room *room)
 {
     struct plan plan = make_plan(kind);
     struct hp_row_array rows = hp_profile_rows(p, kind);
     const struct hp_row_field *item = &plan.format->fields[0];
     size_t size = plan.format->size, items = hp_profile_n_rows(p, item->to);
-    size_t *ends = room + items + 1;
+    const size_t *ends = room->indices + items + 1;
     if (hp_rows_in_order(p, kind))
         return;
     if (plan.format->drop_zero)
         *rows.n = drop_zeros(plan.format, rows.items, *rows.n);
     if (item->type == HP_ROW_INDEX)
-        gather(plan.format, rows.items, *rows.n, items, room, ends);
+        gather(plan.format, rows.items, *rows.n, items, room);
     else
         qsort_r(rows.items, *rows.n, size, compare_rows, &plan);
     for (size_t i = 0, start = 0; item->type == HP_ROW_INDEX && i < items; start = ends[i++])

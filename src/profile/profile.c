@@ -17,6 +17,9 @@ enum hp_err hp_profile_new(struct hp_profile **profile)
         return hp_fail_nomem();
     struct hp_profile *p = &own->public;
     p->memory = &own->memory;
+    for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
+        for (size_t i = 0; i < hp_row_formats[kind].n_fields; i++)
+            own->memory.has_texts[kind] |= hp_row_is_text(&hp_row_formats[kind].fields[i]);
     p->run =
         (struct hp_run){.version = "", .engine = "", .directory = "", .machine = "", .runs = 1};
     enum hp_err err = hp_profile_set_command(p, NULL);
@@ -62,16 +65,25 @@ enum hp_err hp_profile_reserve(struct hp_profile *profile, enum hp_row_kind kind
     return hp_grow(rows.array, rows.capacity, *rows.n + more, rows.format->size);
 }
 
+static void clear_texts(const struct hp_row_format *format, void *row)
+{
+    for (size_t i = 0; i < format->n_fields; i++)
+        if (hp_row_is_text(&format->fields[i]))
+            hp_row_set_text(&format->fields[i], row, "");
+}
+
 /* What was there may be left over from before normalisation. */
 enum hp_err hp_profile_add_row(struct hp_profile *profile, enum hp_row_kind kind, void **row)
 {
-    HP_TRY(hp_profile_reserve(profile, kind, 1));
     struct hp_row_array rows = hp_profile_rows(profile, kind);
+    if (*rows.n == *rows.capacity) {
+        HP_TRY(hp_profile_reserve(profile, kind, 1));
+        rows = hp_profile_rows(profile, kind);
+    }
     *row = rows.items + (*rows.n)++ * rows.format->size;
     memset(*row, 0, rows.format->size);
-    for (size_t i = 0; i < rows.format->n_fields; i++)
-        if (hp_row_is_text(&rows.format->fields[i]))
-            hp_row_set_text(&rows.format->fields[i], *row, "");
+    if (profile->memory->has_texts[kind])
+        clear_texts(rows.format, *row);
     return HP_OK;
 }
 

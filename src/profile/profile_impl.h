@@ -13,6 +13,7 @@
 struct hp_profile_memory {
     struct hp_strings strings;
     size_t capacity[HP_ROW_KINDS];
+    bool has_texts[HP_ROW_KINDS]; /* rows have some */
 };
 
 /* As the other hp_profile_add_ functions: whether or not there is one like it. */
@@ -72,10 +73,17 @@ bool hp_rows_in_order(const struct hp_profile *profile, enum hp_row_kind kind);
  * index of every old one (malloc'd). */
 enum hp_err hp_rows_order(struct hp_profile *profile, enum hp_row_kind kind, uint32_t **map);
 
+/* Room for putting rows in order that nobody refers to. */
+struct hp_order_room {
+    size_t *indices; /* twice as many as there are rows that any of them refers to, and two more */
+    char *rows;      /* for a copy of the rows; where they do not fit, it takes longer */
+    size_t bytes;
+};
+
 /* The same for rows that nobody refers to; those that say nothing are dropped. They are the largest
- * arrays of a profile, so they are sorted where they are, which cannot fail. `room`: twice as many
- * elements as there are rows that any of them refers to, and two more. */
-void hp_leaves_order(struct hp_profile *profile, enum hp_row_kind kind, size_t *room);
+ * arrays of a profile, so they are sorted where they are, which cannot fail. */
+void hp_leaves_order(struct hp_profile *profile, enum hp_row_kind kind,
+                     const struct hp_order_room *room);
 
 /* Gives the references of rows of `kind` to rows of `to` their new index. */
 void hp_rows_renumber(struct hp_profile *profile, enum hp_row_kind kind, enum hp_row_kind to,

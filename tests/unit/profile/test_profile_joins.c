@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Which loops, hot spots, instructions and samplers are one, and what becomes of their counts. */
+/* Which loops, hot spots, instructions and samplers are one, and what becomes of their counts; and
+ * how rows are put in order. */
 #include "profile_fixture.h"
 
 /* --- Loops and hot spots ---------------------------------------------------------------------- */
@@ -321,6 +322,78 @@ static void samplers_of_runs_add_up(void **state)
     hp_profile_free(c);
 }
 
+/* --- Room ------------------------------------------------------------------------------------- */
+
+/* Counts of blocks of three threads, in any order, one of them twice. */
+static struct hp_profile *shuffled_counts(uint32_t blocks)
+{
+    struct hp_profile *p = empty_profile();
+    uint64_t random = 7;
+    struct hp_pblock *block;
+    struct hp_pcount *count;
+    add_threads(p, 3);
+    for (uint32_t i = 0; i < blocks; i++)
+        assert_int_equal(hp_profile_add_block(p, &block), HP_OK);
+    for (uint32_t i = 0; i < 3 * blocks; i++) {
+        assert_int_equal(hp_profile_add_block_count(p, &count), HP_OK);
+        *count = (struct hp_pcount){.item = i / 3, .thread = i % 3, .count = i + 1};
+    }
+    for (uint32_t i = 3 * blocks; i-- > 1;) {
+        uint32_t other = random_below(&random, i + 1);
+        struct hp_pcount moved = p->block_counts[i];
+        p->block_counts[i] = p->block_counts[other];
+        p->block_counts[other] = moved;
+    }
+    assert_int_equal(hp_profile_add_block_count(p, &count), HP_OK);
+    *count = (struct hp_pcount){.item = blocks / 2, .thread = 1, .count = 1000000};
+    return p;
+}
+
+/* With room for a copy and without, the order is the same. */
+static void order_does_not_depend_on_room(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 500, BYTES = (3 * BLOCKS + 1) * (int)sizeof(struct hp_pcount) };
+    for (size_t bytes = 0; bytes <= BYTES; bytes += BYTES) {
+        struct hp_profile *p = shuffled_counts(BLOCKS);
+        struct hp_order_room room = {.indices = malloc(2 * (BLOCKS + 1) * sizeof(size_t)),
+                                     .rows = malloc(bytes + 1),
+                                     .bytes = bytes};
+        hp_leaves_order(p, HP_ROW_BLOCK_COUNT, &room);
+        assert_int_equal(p->n_block_counts, 3 * BLOCKS);
+        for (uint32_t i = 0; i < 3 * BLOCKS; i++) {
+            uint64_t twice = i == 3 * (BLOCKS / 2) + 1 ? 1000000 : 0;
+            assert_int_equal(p->block_counts[i].item, i / 3);
+            assert_int_equal(p->block_counts[i].thread, i % 3);
+            assert_int_equal(p->block_counts[i].count, i + 1 + twice);
+        }
+        free(room.indices);
+        free(room.rows);
+        hp_profile_free(p);
+    }
+}
+
+/* Keys of more than 64 bits: what the number in front of them leaves out is compared. */
+static void long_keys_are_compared(void **state)
+{
+    (void)state;
+    struct hp_profile *p = empty_profile();
+    struct hp_pmodule *module;
+    struct hp_pedge *edge;
+    assert_int_equal(hp_profile_add_module(p, &module), HP_OK);
+    for (uint32_t i = 0; i < 64; i++) {
+        assert_int_equal(hp_profile_add_edge(p, &edge), HP_OK);
+        *edge = (struct hp_pedge){.from = {0, UINT64_MAX - (i & 1)},
+                                  .to = {0, (uint64_t)(63 - i) << (i & 2 ? 50 : 0)},
+                                  .flow = HP_FLOW_COND,
+                                  .taken = i & 4 ? 1 : 0};
+    }
+    assert_int_equal(hp_profile_normalize(p), HP_OK);
+    assert_int_equal(hp_profile_check_normal(p), HP_OK);
+    assert_int_equal(p->n_edges, 64);
+    hp_profile_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +405,8 @@ int main(void)
         cmocka_unit_test(counters_of_a_branch_join),
         cmocka_unit_test(equal_instructions_join),
         cmocka_unit_test(samplers_of_runs_add_up),
+        cmocka_unit_test(order_does_not_depend_on_room),
+        cmocka_unit_test(long_keys_are_compared),
     };
     return cmocka_run_group_tests_name("profile joins", tests, NULL, NULL);
 }
