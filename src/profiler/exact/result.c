@@ -3,19 +3,25 @@
  * From the exact profiler's tables to the profile.
  */
 #include "profiler/result.h"
+
+#include "base/cleanup.h"
 #include "base/grow.h"
+#include "base/keyed.h"
+#include "base/sums.h"
 #include "profiler/exact/contexts.h"
 #include "profiler/exact/exact_impl.h"
 #include "profiler/exact/loops.h"
 
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define TRIM                                                                                       \
     128 /* threads: their freed memory is returned to the system, as the growing tables cannot     \
            reuse it */
 
-#define SOON 8 /* edges whose blocks are fetched before they are needed */
+#define SOON       8  /* edges whose blocks are fetched before they are needed */
+#define RANK_SHIFT 44 /* of a module's rank, above an offset */
 
 struct sums {
     uint64_t self, inclusive, entered;
@@ -34,6 +40,9 @@ struct result {
     struct hp_map64 call_of;    /* caller << 32 | callee -> call */
     struct hp_map64 context_of; /* as hp_exact_contexts_finish() needs it */
     uint32_t thread;
+    uint32_t *ranks;        /* by module: its place in the order of the normal form */
+    struct hp_keyed *order; /* the thread's edges in that order; and as much room */
+    size_t n_order, cap_order;
     /* The thread's counts, and which blocks and functions have any: a thread may have run very
      * little of the code. */
     uint64_t *counts; /* by block */
@@ -44,26 +53,106 @@ struct result {
     struct touched functions;
 };
 
+/* --- Edges in order --------------------------------------------------------------------------- */
+
+/* Edges are added in the order of a profile's normal form: then it has nothing to sort. Whatever is
+ * not in order here is put in order there. */
+
+static int by_path(const void *a, const void *b, void *code)
+{
+    return strcmp(hp_code_module(code, *(const uint32_t *)a)->path,
+                  hp_code_module(code, *(const uint32_t *)b)->path);
+}
+
+static enum hp_err rank_modules(struct result *r)
+{
+    struct hp_code *code = r->exact->code;
+    uint32_t n = hp_code_n_modules(code);
+    uint32_t *ids HP_CLEANUP(hp_free) = malloc((n + 1) * sizeof *ids);
+    r->ranks = malloc((n + 1) * sizeof *r->ranks);
+    if (!ids || !r->ranks)
+        return hp_fail_nomem();
+    for (uint32_t i = 0; i < n; i++)
+        ids[i] = i;
+    qsort_r(ids, n, sizeof *ids, by_path, code);
+    for (uint32_t i = 0; i < n; i++)
+        r->ranks[ids[i]] = i && by_path(&ids[i - 1], &ids[i], code) == 0 ? r->ranks[ids[i - 1]] : i;
+    return HP_OK;
+}
+
+static uint64_t place_key(const struct result *r, uint32_t module, uint64_t address)
+{
+    return (uint64_t)r->ranks[module] << RANK_SHIFT ^
+           hp_result_place(r->out, module, address).offset;
+}
+
+/* The indices of the edges that have a count, by where they come from, and then where they lead. */
+static enum hp_err sort_edges(struct result *r, const struct hp_exact_thread *t)
+{
+    const struct hp_block *blocks = hp_code_blocks(r->exact->code);
+    HP_TRY(hp_grow(&r->order, &r->cap_order, 2 * t->n_edges, sizeof *r->order));
+    struct hp_keyed *order = r->order, *room = order + t->n_edges;
+    r->n_order = 0;
+    for (size_t i = 0; i < t->n_edges; i++) {
+        const struct hp_exact_edge *edge = &t->edges[i];
+        const struct hp_exact_edge *soon = &t->edges[i + SOON < t->n_edges ? i + SOON : i];
+        if (soon->to != HP_NO_ID)
+            __builtin_prefetch(&blocks[soon->to]);
+        if (edge->to == HP_NO_ID || blocks[edge->from].flow == HP_FLOW_NONE)
+            continue; /* a tail; or the seam of a long block, which is not an edge */
+        const struct hp_block *to = &blocks[edge->to];
+        order[r->n_order++] =
+            (struct hp_keyed){.key = place_key(r, to->module, to->start), .index = (uint32_t)i};
+    }
+    hp_keyed_sort(order, room, r->n_order);
+    for (size_t i = 0; i < r->n_order; i++) {
+        size_t soon = i + SOON < r->n_order ? i + SOON : i, later = i + 2 * SOON;
+        __builtin_prefetch(&t->edges[order[later < r->n_order ? later : i].index]);
+        __builtin_prefetch(&blocks[t->edges[order[soon].index].from]);
+        const struct hp_block *from = &blocks[t->edges[order[i].index].from];
+        order[i].key = place_key(r, from->module, from->last);
+    }
+    hp_keyed_sort(order, room, r->n_order);
+    return HP_OK;
+}
+
 /* --- Edges ------------------------------------------------------------------------------------ */
 
-/* The profile's edge. Threads share those that they have in common. */
-static enum hp_err edge_index(struct result *r, uint32_t from, uint32_t to, uint32_t *index)
+static struct hp_pedge make_edge(const struct result *r, uint32_t from, uint32_t to)
 {
     const struct hp_code *code = r->exact->code;
+    const struct hp_block *a = hp_code_block(code, from), *b = hp_code_block(code, to);
+    bool may_fall = a->flow == HP_FLOW_COND || a->flow == HP_FLOW_SYSCALL ||
+                    a->flags & (HP_BLOCK_CONDITIONAL | HP_BLOCK_THUMB);
+    return (struct hp_pedge){.from = hp_result_place(r->out, a->module, a->last),
+                             .to = hp_result_place(r->out, b->module, b->start),
+                             .flow = a->flow,
+                             .taken = !(may_fall && b->start == a->end)};
+}
+
+static bool same_edge(const struct hp_pedge *a, const struct hp_pedge *b)
+{
+    return a->from.module == b->from.module && a->from.offset == b->from.offset &&
+           a->to.module == b->to.module && a->to.offset == b->to.offset && a->flow == b->flow &&
+           a->taken == b->taken;
+}
+
+/* The profile's edge. Threads share those that they have in common, and so do blocks that end with
+ * the same branch, which come one after the other. */
+static enum hp_err edge_index(struct result *r, uint32_t from, uint32_t to, uint32_t *index)
+{
     bool shared = r->exact->n_threads > 1;
     *index = shared ? hp_map64_get(&r->edge_of, (uint64_t)from << 32 | to) : HP_MAP64_NONE;
     if (*index != HP_MAP64_NONE)
         return HP_OK;
-    const struct hp_block *a = hp_code_block(code, from), *b = hp_code_block(code, to);
+    struct hp_pedge *edge, made = make_edge(r, from, to);
     *index = (uint32_t)r->profile->n_edges;
-    struct hp_pedge *edge;
+    if (!shared && *index && same_edge(&made, &r->profile->edges[*index - 1])) {
+        --*index;
+        return HP_OK;
+    }
     HP_TRY(hp_profile_add_edge(r->profile, &edge));
-    edge->from = hp_result_place(r->out, a->module, a->last);
-    edge->to = hp_result_place(r->out, b->module, b->start);
-    edge->flow = a->flow;
-    bool may_fall = a->flow == HP_FLOW_COND || a->flow == HP_FLOW_SYSCALL ||
-                    a->flags & (HP_BLOCK_CONDITIONAL | HP_BLOCK_THUMB);
-    edge->taken = !(may_fall && b->start == a->end);
+    *edge = made;
     return shared ? hp_map64_put(&r->edge_of, (uint64_t)from << 32 | to, *index) : HP_OK;
 }
 
@@ -75,15 +164,34 @@ static bool is_branch(uint8_t flow)
 static enum hp_err add_edge_count(struct result *r, uint32_t from, uint32_t to, uint64_t count)
 {
     uint8_t flow = hp_code_block(r->exact->code, from)->flow;
-    struct hp_pcount *out;
+    struct hp_pcount *out =
+        r->profile->n_edge_counts ? &r->profile->edge_counts[r->profile->n_edge_counts - 1] : NULL;
     uint32_t edge;
-    if (flow == HP_FLOW_NONE) /* the seam of a long block is not an edge */
-        return HP_OK;
     HP_TRY(edge_index(r, from, to, &edge));
-    HP_TRY(hp_profile_add_edge_count(r->profile, &out));
-    *out = (struct hp_pcount){.item = edge, .thread = r->thread, .count = count};
     if (is_branch(flow))
         r->profile->threads[r->thread].branches += count;
+    if (out && out->item == edge && out->thread == r->thread) {
+        hp_add_up(&out->count, count);
+        return HP_OK;
+    }
+    HP_TRY(hp_profile_add_edge_count(r->profile, &out));
+    *out = (struct hp_pcount){.item = edge, .thread = r->thread, .count = count};
+    return HP_OK;
+}
+
+static enum hp_err add_edges(struct result *r, const struct hp_exact_thread *t)
+{
+    const struct hp_block *blocks = hp_code_blocks(r->exact->code);
+    HP_TRY(sort_edges(r, t));
+    for (size_t i = 0; i < r->n_order; i++) {
+        size_t soon = i + SOON < r->n_order ? i + SOON : i, later = i + 2 * SOON;
+        __builtin_prefetch(&t->edges[r->order[later < r->n_order ? later : i].index]);
+        const struct hp_exact_edge *edge = &t->edges[r->order[soon].index];
+        __builtin_prefetch(&blocks[edge->from]);
+        __builtin_prefetch(&blocks[edge->to]);
+        edge = &t->edges[r->order[i].index];
+        HP_TRY(add_edge_count(r, edge->from, edge->to, edge->count));
+    }
     return HP_OK;
 }
 
@@ -133,19 +241,13 @@ static enum hp_err add_counts(struct result *r, const struct hp_exact_thread *t)
 {
     HP_TRY(
         hp_grow(&r->counts, &r->cap_counts, hp_code_n_blocks(r->exact->code), sizeof *r->counts));
-    const struct hp_block *blocks = hp_code_blocks(r->exact->code);
     for (size_t i = 0; i < t->n_edges; i++) {
         const struct hp_exact_edge *edge = &t->edges[i];
-        const struct hp_exact_edge *soon = &t->edges[i + SOON < t->n_edges ? i + SOON : i];
-        __builtin_prefetch(&blocks[soon->from]);
-        if (soon->to != HP_NO_ID)
-            __builtin_prefetch(&blocks[soon->to]);
         if (edge->count && !r->counts[edge->from])
             HP_TRY(touch(&r->blocks, edge->from));
         r->counts[edge->from] += edge->count;
-        if (edge->to != HP_NO_ID)
-            HP_TRY(add_edge_count(r, edge->from, edge->to, edge->count));
     }
+    HP_TRY(add_edges(r, t));
     return add_block_counts(r);
 }
 
@@ -269,7 +371,7 @@ enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_result *resu
     HP_TRY(hp_exact_settle(exact));
     struct result r = {.exact = exact, .out = result, .profile = result->profile};
     HP_TRY(hp_result_code(result));
-    enum hp_err err = HP_OK;
+    enum hp_err err = rank_modules(&r);
     for (size_t i = 0; err == HP_OK && i < exact->n_threads; i++) {
         err = add_thread(&r, exact->threads[i]);
         hp_exact_forget(exact->threads[i]);
@@ -279,6 +381,8 @@ enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_result *resu
     hp_map64_fini(&r.edge_of);
     hp_map64_fini(&r.call_of);
     hp_map64_fini(&r.context_of);
+    free(r.ranks);
+    free(r.order);
     free(r.counts);
     free(r.blocks.items);
     free(r.sums);
