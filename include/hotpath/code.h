@@ -23,6 +23,7 @@
 #include "hotpath/error.h"
 #include "hotpath/isa.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -106,6 +107,8 @@ HP_MUST_CHECK enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id,
 /* The segment as it was added (bytes point into the map), or HP_ERR_NOTFOUND. */
 HP_MUST_CHECK enum hp_err hp_code_segment(const struct hp_code *code, uint32_t id,
                                           struct hp_segment *segment);
+/* Whether it is defined. */
+bool hp_code_has_segment(const struct hp_code *code, uint32_t id);
 
 /* The block of a segment that is exactly one whole block; HP_NO_ID: it is not, or not defined. */
 uint32_t hp_code_segment_block(const struct hp_code *code, uint32_t id);

@@ -93,12 +93,6 @@ static enum hp_err find_segment(struct hp_live *live, uint32_t id, struct hp_are
     return HP_OK;
 }
 
-static bool is_known(const struct hp_live *live, uint32_t id)
-{
-    struct hp_segment segment;
-    return hp_code_segment(live->code, id, &segment) == HP_OK;
-}
-
 static enum hp_in_trace in_trace(const struct hp_arena_segment *header, const uint8_t *bytes)
 {
     if (!header->trace)
@@ -126,7 +120,7 @@ static enum hp_err load_segment(struct hp_segment_source *source, uint32_t id)
         chain[n].id = id;
         HP_TRY(find_segment(live, id, &chain[n].header, &chain[n].bytes));
         id = chain[n++].header.parent;
-    } while (id && !is_known(live, id));
+    } while (id && !hp_code_has_segment(live->code, id));
     while (n-- > 0) {
         const struct hp_arena_segment *header = &chain[n].header;
         struct hp_segment segment = {.start = header->start,
@@ -144,7 +138,7 @@ static enum hp_err load_segment(struct hp_segment_source *source, uint32_t id)
 
 void hp_live_load_code(struct hp_live *live, uint32_t id)
 {
-    if (id && !is_known(live, id))
+    if (id && !hp_code_has_segment(live->code, id))
         (void)load_segment(&live->source, id); /* who needs it will see what is wrong */
 }
 

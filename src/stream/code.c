@@ -134,9 +134,14 @@ const uint8_t *hp_code_bytes(const struct hp_code *code, const struct hp_block *
     return code->bytes + block->code;
 }
 
+bool hp_code_has_segment(const struct hp_code *code, uint32_t id)
+{
+    return id < code->segment_limit && code->segs[id].defined;
+}
+
 enum hp_err hp_code_segment(const struct hp_code *code, uint32_t id, struct hp_segment *segment)
 {
-    if (id >= code->segment_limit || !code->segs[id].defined)
+    if (!hp_code_has_segment(code, id))
         return hp_fail(HP_ERR_NOTFOUND, "segment %u is not defined", id);
     const struct hp_code_segment *seg = &code->segs[id];
     *segment = (struct hp_segment){
