@@ -15,6 +15,7 @@
 struct module_symbols {
     struct hp_symbols *symbols;
     bool tried;
+    bool lined;      /* its lines were read ahead */
     bool has_lowest; /* block without a symbol, */
     uint64_t lowest; /* and where */
 };
@@ -165,11 +166,25 @@ uint32_t hp_functions_of_block(struct hp_functions *f, uint32_t block)
     return f->of_block[block];
 }
 
+/* Reads the lines of the function's module, if that was not done. */
+static void read_lines(struct hp_functions *f, uint32_t id)
+{
+    const char *file;
+    uint32_t line, module = f->functions[id].module;
+    if (module >= f->cap_modules || f->modules[module].lined)
+        return;
+    f->modules[module].lined = true;
+    hp_functions_line(f, id, &file, &line);
+}
+
 bool hp_functions_look_ahead(struct hp_functions *f, uint32_t n)
 {
     uint32_t end = hp_code_n_blocks(f->code);
-    for (; n && f->n_ahead < end; n--)
-        (void)hp_functions_of_block(f, f->n_ahead++);
+    for (; n && f->n_ahead < end; n--) {
+        uint32_t id = hp_functions_of_block(f, f->n_ahead++);
+        if (id != HP_NO_ID)
+            read_lines(f, id);
+    }
     return f->n_ahead < end;
 }
 
