@@ -18,6 +18,21 @@ static const struct hp_option rows[] = {
     {0},
 };
 
+/* In one piece: stderr has no buffer. */
+static enum hp_err print(const struct hp_profile *profile, const struct hp_report_options *report)
+{
+    char *text HP_CLEANUP(hp_free) = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory)
+        return hp_fail_nomem();
+    enum hp_err err = hp_report(profile, report, memory);
+    bool written = fclose(memory) == 0;
+    if (written)
+        fwrite(text, 1, size, stderr);
+    return err == HP_OK && !written ? hp_fail_nomem() : err;
+}
+
 static enum hp_err run(struct hp_invocation *call)
 {
     struct request *r = call->values;
@@ -29,7 +44,7 @@ static enum hp_err run(struct hp_invocation *call)
     HP_TRY(hp_session_run(&r->session.settings, call->words, &profile, &call->status));
     if (!r->json) {
         hp_cli_style(&report, stderr);
-        return hp_report(profile, &report, stderr);
+        return print(profile, &report);
     }
     struct hp_report_options all = {.format = HP_REPORT_JSON,
                                     .per_thread = report.per_thread,
