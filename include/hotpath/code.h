@@ -149,6 +149,11 @@ HP_MUST_CHECK enum hp_err hp_code_insns(struct hp_code *code, uint32_t block,
 /* Records a signal handler at `address`: blocks there, present and future, get HP_BLOCK_HANDLER. */
 HP_MUST_CHECK enum hp_err hp_code_add_handler(struct hp_code *code, uint64_t address);
 
+/* For who reads the map in another thread: calls prepare(context) before anything that the
+ * functions above show changes; but hp_code_insns() can be called only in the thread that changes
+ * the map. `prepare` NULL: no longer. false: somebody else has asked for it. */
+bool hp_code_before_change(struct hp_code *code, void (*prepare)(void *context), void *context);
+
 /* Which source lines are wanted. Reading debug information can take longer than the run. */
 enum hp_line_detail {
     HP_LINES_ALL,       /* of every instruction */

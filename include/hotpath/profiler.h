@@ -33,7 +33,9 @@ struct hp_profiler_ops {
     const char *name;
     /* batch() and steps() access only the code map (not hp_code_insns()), for reading, and the
      * profiler's own data. They may be called in another thread, concurrently with those of other
-     * profilers, never with anything else. */
+     * profilers and with the engine, and some batches later than theirs. But a profiler is in one
+     * thread at a time; it gets everything in order; and the code map is as it was when the batch
+     * was made, and stays so. */
     bool independent;
     enum hp_err (*start_thread)(struct hp_profiler *profiler, const struct hp_thread *thread,
                                 void **state);

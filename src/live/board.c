@@ -341,6 +341,7 @@ void hp_board_open(struct hp_board *board, struct hp_session *session, double st
 
 enum hp_err hp_board_look(struct hp_board *b, const struct hp_board_wish *wish, double now)
 {
+    hp_pipeline_settle(b->pipeline);
     double began = spent();
     b->seconds = now - b->looked;
     b->looked = now;

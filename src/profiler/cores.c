@@ -3,11 +3,11 @@
 
 #include "base/grow.h"
 #include "machine/halves.h"
+#include "profiler/lanes.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define TRIAL       32   /* batches with the lane, and as many without it, ... */
 #define TRIALS      1024 /* ... of so many; the others do what took less time */
@@ -26,17 +26,9 @@ struct hp_cores_branches {
     bool over; /* the lane does nothing more with it */
 };
 
-static unsigned count_threads(void)
-{
-    const char *said = getenv("HOTPATH_THREADS");
-    long n = sysconf(_SC_NPROCESSORS_ONLN), most = said ? strtol(said, NULL, 10) : n;
-    n = most < n ? most : n;
-    return n > 1 ? (unsigned)n : 1;
-}
-
 enum hp_err hp_cores_init(struct hp_cores *cores, const struct hp_machine *machine)
 {
-    *cores = (struct hp_cores){.machine = machine, .threads = count_threads()};
+    *cores = (struct hp_cores){.machine = machine, .threads = hp_lanes_threads()};
     cores->events = calloc(HP_BATCH_MAX, sizeof *cores->events);
     cores->wrong = calloc(HP_BATCH_MAX, sizeof *cores->wrong);
     cores->branches = calloc(1, sizeof *cores->branches);

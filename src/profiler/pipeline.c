@@ -27,6 +27,7 @@ static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thr
     p->stats.threads++;
     if (info->id >= p->n_threads)
         p->n_threads = (size_t)info->id + 1;
+    hp_pipeline_settle(p);
     for (size_t i = 0; i < p->n_profilers; i++)
         HP_TRY(p->profilers[i]->ops->start_thread(p->profilers[i], info, &thread->states[i]));
     if (p->counting)
@@ -197,6 +198,9 @@ void hp_pipeline_free(struct hp_pipeline *pipeline)
 {
     if (!pipeline)
         return;
+    if (pipeline->lanes)
+        hp_code_before_change(pipeline->code, NULL, NULL);
+    hp_lanes_free(pipeline->lanes);
     for (size_t i = 0; i < pipeline->n_threads; i++)
         if (pipeline->threads[i]) {
             free_parts(pipeline->threads[i]);
@@ -204,7 +208,6 @@ void hp_pipeline_free(struct hp_pipeline *pipeline)
             free(pipeline->threads[i]);
         }
     free(pipeline->threads);
-    hp_lane_free(pipeline->lane);
     hp_cores_fini(&pipeline->cores);
     free(pipeline->execs);
     hp_region_fini(&pipeline->region);
@@ -215,8 +218,16 @@ enum hp_err hp_pipeline_add(struct hp_pipeline *pipeline, struct hp_profiler *pr
 {
     if (pipeline->n_profilers == HP_PIPELINE_PROFILERS)
         return hp_fail(HP_ERR_INVALID, "more than %d profilers at once", HP_PIPELINE_PROFILERS);
+    pipeline->independent[pipeline->n_profilers] = profiler->ops->independent;
     pipeline->profilers[pipeline->n_profilers++] = profiler;
     return HP_OK;
+}
+
+void hp_pipeline_set_independent(struct hp_pipeline *pipeline, const struct hp_profiler *profiler)
+{
+    for (size_t i = 0; i < pipeline->n_profilers; i++)
+        if (pipeline->profilers[i] == profiler)
+            pipeline->independent[i] = true;
 }
 
 enum hp_err hp_pipeline_expect_counts(struct hp_pipeline *pipeline)
@@ -249,6 +260,17 @@ enum hp_err hp_pipeline_expect_paths(struct hp_pipeline *pipeline)
 void hp_pipeline_expect_addresses(struct hp_pipeline *pipeline)
 {
     pipeline->addressed = true;
+}
+
+void hp_pipeline_keep_in_step(struct hp_pipeline *pipeline)
+{
+    pipeline->in_step = true;
+}
+
+void hp_pipeline_settle(struct hp_pipeline *pipeline)
+{
+    if (pipeline->lanes)
+        hp_lanes_settle(pipeline->lanes);
 }
 
 struct hp_consumer *hp_pipeline_consumer(struct hp_pipeline *pipeline)

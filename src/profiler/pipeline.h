@@ -33,6 +33,10 @@ void hp_pipeline_free(struct hp_pipeline *pipeline);
 /* Before the first thread. The caller keeps ownership of the profiler. */
 enum hp_err hp_pipeline_add(struct hp_pipeline *pipeline, struct hp_profiler *profiler);
 
+/* The profiler, which was added, is independent (hp_profiler_ops): nobody else uses what it does
+ * not own. Before the first thread. */
+void hp_pipeline_set_independent(struct hp_pipeline *pipeline, const struct hp_profiler *profiler);
+
 /* The engine counts (HP_RECORD_COUNT): the order is unknown. Before the first thread.
  * HP_ERR_UNSUPPORTED: there is a region, or a profiler that needs the order. */
 enum hp_err hp_pipeline_expect_counts(struct hp_pipeline *pipeline);
@@ -60,6 +64,14 @@ struct hp_runner_stats hp_pipeline_cycles_stats(const struct hp_pipeline *pipeli
 /* After the profilers have finished, before the profile is normalized: adds where in their threads
  * the windows begin, and how much the threads executed, where no profiler did. */
 void hp_pipeline_place_windows(const struct hp_pipeline *pipeline, struct hp_profile *profile);
+
+/* Lanes (lanes.h) may not be behind: what profilers find has an effect outside of them at once.
+ * Before the first thread. */
+void hp_pipeline_keep_in_step(struct hp_pipeline *pipeline);
+
+/* For who looks at profilers while they count: on return they have all that was delivered, and none
+ * is at work. */
+void hp_pipeline_settle(struct hp_pipeline *pipeline);
 
 /* The sink to give to an engine. */
 struct hp_consumer *hp_pipeline_consumer(struct hp_pipeline *pipeline);

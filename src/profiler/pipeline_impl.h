@@ -7,7 +7,7 @@
 #define HP_PROFILER_PIPELINE_IMPL_H
 
 #include "profiler/cores.h"
-#include "profiler/lane.h"
+#include "profiler/lanes.h"
 #include "profiler/pipeline.h"
 #include "stream/tally.h"
 
@@ -38,9 +38,10 @@ struct hp_pipeline {
     struct hp_cycles_setup cycles; /* without a program: the machine is simulated functionally */
     enum hp_err failure;           /* of a core; nothing more is delivered */
     struct hp_profiler *profilers[HP_PIPELINE_PROFILERS];
-    bool in_lane[HP_PIPELINE_PROFILERS]; /* it runs in the lane */
+    bool independent[HP_PIPELINE_PROFILERS];
     size_t n_profilers;
-    struct hp_lane *lane;                /* NULL: everything runs in one thread */
+    struct hp_lanes *lanes;              /* for the independent ones; NULL: there is one thread */
+    bool in_step;                        /* the lanes have finished a batch before the next one */
     struct hp_pipeline_thread **threads; /* by thread id */
     size_t n_threads, cap_threads;
     struct hp_pipeline_stats stats;
@@ -52,9 +53,10 @@ struct hp_pipeline {
 
 /* --- pipeline_sink.c -------------------------------------------------------------------------- */
 
-/* What the thread's cursor, or tally, delivers to. Before the first thread: decides which profilers
- * run in the lane. */
+/* What the thread's cursor, or tally, delivers to. */
 struct hp_sink hp_pipeline_sink(const struct hp_pipeline *p);
+
+/* Before the first thread: starts the lanes, where they are of use. */
 void hp_pipeline_share_out(struct hp_pipeline *p);
 
 /* --- pipeline_machine.c ----------------------------------------------------------------------- */

@@ -8,55 +8,47 @@
 
 /* --- To the profilers ------------------------------------------------------------------------- */
 
-/* What they get: a batch or steps. */
-struct delivery {
-    struct hp_pipeline_thread *thread;
-    const struct hp_batch *batch;
-    const struct hp_steps *steps;
-};
-
-static void deliver_to(const struct delivery *d, bool in_lane)
+static void deliver(const struct hp_pipeline_thread *thread, const struct hp_delivery *d)
 {
-    struct hp_pipeline *p = d->thread->pipeline;
+    const struct hp_pipeline *p = thread->pipeline;
+    if (p->lanes)
+        hp_lanes_push(p->lanes, d);
     for (size_t i = 0; i < p->n_profilers; i++) {
         const struct hp_profiler_ops *ops = p->profilers[i]->ops;
-        if (p->in_lane[i] != in_lane)
+        if (p->lanes && p->independent[i])
             continue;
-        if (d->steps)
-            ops->steps(d->thread->states[i], d->steps);
+        if (d->batch)
+            ops->batch(thread->states[i], d->batch);
         else
-            ops->batch(d->thread->states[i], d->batch);
+            ops->steps(thread->states[i], d->steps);
     }
+    if (p->lanes && p->in_step)
+        hp_lanes_settle(p->lanes);
 }
 
-static void deliver_in_lane(void *context)
+static void settle(void *context)
 {
-    deliver_to(context, true);
+    hp_lanes_settle(context);
 }
 
-/* With two lanes, both have finished when this returns: no profiler is ahead of another, and the
- * code map does not change while one reads it. */
-static void deliver(struct delivery *d)
-{
-    struct hp_lane *lane = d->thread->pipeline->lane;
-    if (lane)
-        hp_lane_begin(lane, deliver_in_lane, d);
-    deliver_to(d, false);
-    if (lane)
-        hp_lane_wait(lane);
-}
-
-/* Before the first batch: decides which profilers run in the lane. Without a second thread the run
- * is slower, nothing else. */
+/* Without a second thread the run is slower, nothing else. For one profiler alone lanes do not pay:
+ * the owner would mostly sleep, and the program needs a processor, too. */
 void hp_pipeline_share_out(struct hp_pipeline *p)
 {
-    size_t n_in_lane = 0;
+    size_t n = 0;
     for (size_t i = 0; i < p->n_profilers; i++)
-        n_in_lane += p->profilers[i]->ops->independent;
-    if (n_in_lane == 0 || p->n_profilers < 2 || p->counting || hp_lane_new(&p->lane) != HP_OK)
+        n += p->independent[i];
+    /* Of a machine's events and of addresses there is no copy. */
+    p->in_step = p->in_step || p->cores.machine || p->addressed;
+    if (n == 0 || p->n_profilers == 1 || p->counting)
         return;
-    for (size_t i = 0; i < p->n_profilers; i++)
-        p->in_lane[i] = p->profilers[i]->ops->independent && (i > 0 || n_in_lane < p->n_profilers);
+    if (hp_lanes_new(p->profilers, p->independent, p->n_profilers, hp_lanes_threads(), &p->lanes) !=
+        HP_OK)
+        return;
+    if (hp_code_before_change(p->code, settle, p->lanes))
+        return;
+    hp_lanes_free(p->lanes);
+    p->lanes = NULL;
 }
 
 /* To the thread's core, and then, if the profilers are to see it, to them. */
@@ -67,7 +59,7 @@ static void pass_on(struct hp_pipeline_thread *thread, struct hp_batch *batch, b
         p->failure = hp_runner_batch(&thread->runner, &p->cores, p->code, batch, seen);
     if (!seen || p->failure != HP_OK)
         return;
-    deliver(&(struct delivery){.thread = thread, .batch = batch});
+    deliver(thread, &(struct hp_delivery){.batch = batch, .states = thread->states});
 }
 
 /* --- The region ------------------------------------------------------------------------------- */
@@ -166,13 +158,15 @@ static void on_event(struct hp_sink *sink, const struct hp_event *event)
                             !p->has_region || p->region.state == HP_REGION_OPEN, &with.events);
     if (event->kind == HP_EVENT_TAIL && p->has_region && p->region.state != HP_REGION_OPEN)
         return; /* a block outside the region */
+    hp_pipeline_settle(p);
     for (size_t i = 0; i < p->n_profilers && p->failure == HP_OK; i++)
         p->profilers[i]->ops->event(thread->states[i], &with);
 }
 
 static void on_steps(struct hp_sink *sink, const struct hp_steps *steps)
 {
-    deliver(&(struct delivery){.thread = (struct hp_pipeline_thread *)sink, .steps = steps});
+    const struct hp_pipeline_thread *thread = (struct hp_pipeline_thread *)sink;
+    deliver(thread, &(struct hp_delivery){.steps = steps, .states = thread->states});
 }
 
 /* Whether every profiler takes steps. Not with a region, which may begin and end inside a run, nor

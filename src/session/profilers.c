@@ -29,7 +29,7 @@ static enum hp_err take(struct hp_profilers *p, enum hp_err made, struct hp_prof
 }
 
 static enum hp_err open_paths(const struct hp_selection *selection, struct hp_code *code,
-                              struct hp_functions *functions, struct hp_profilers *p)
+                              struct hp_functions *functions, bool counted, struct hp_profilers *p)
 {
     const struct hp_session_settings *settings = selection->settings;
     struct hp_paths_config config = selection->paths_config;
@@ -37,6 +37,10 @@ static enum hp_err open_paths(const struct hp_selection *selection, struct hp_co
         HP_TRY(hp_wpp_new(settings->wpp, code, settings->wpp_memory, &p->wpp));
         config.extra = wpp_sink;
         config.context = p->wpp;
+    }
+    if (!counted) { /* with functions of their own they are independent */
+        HP_TRY(hp_functions_new(code, &p->of_paths));
+        functions = p->of_paths;
     }
     return take(p, hp_paths_new(code, functions, &config, &p->paths), &p->paths);
 }
@@ -62,7 +66,7 @@ static enum hp_err open_cycles(const struct hp_selection *selection, struct hp_c
 }
 
 enum hp_err hp_profilers_open(const struct hp_selection *s, struct hp_code *code,
-                              struct hp_functions *functions, struct hp_profilers *p)
+                              struct hp_functions *functions, bool counted, struct hp_profilers *p)
 {
     struct hp_profiler *other;
     if (s->machine)
@@ -70,7 +74,7 @@ enum hp_err hp_profilers_open(const struct hp_selection *s, struct hp_code *code
     if (s->exact || s->loops || s->counts)
         HP_TRY(take(p, hp_exact_new(code, functions, s->loops, &p->exact), &p->exact));
     if (s->paths)
-        HP_TRY(open_paths(s, code, functions, p));
+        HP_TRY(open_paths(s, code, functions, counted, p));
     if (s->predictions)
         HP_TRY(take(p, hp_predictions_new(code, &s->judge_config, &other), &other));
     if (s->n_loop_models)
@@ -106,6 +110,7 @@ void hp_profilers_close(struct hp_profilers *p)
     hp_wpp_abort(p->wpp);
     for (size_t i = 0; i < p->n; i++)
         p->list[i]->ops->free(p->list[i]);
+    hp_functions_free(p->of_paths);
     free(p->list);
     hp_program_free(p->program);
     hp_machine_free(p->machine);

@@ -70,11 +70,14 @@ struct hp_profilers {
     struct hp_profiler *samplers[HP_SAMPLERS_MAX];
     size_t n_samplers;                            /* some of the profilers */
     struct hp_profiler *exact, *paths, *hotspots; /* likewise; NULL: not selected */
+    struct hp_functions *of_paths; /* functions for the paths alone; NULL: those of the session */
 };
 
-/* Makes the profilers. What was made stays in `profilers` on failure. */
+/* Makes the profilers. `counted`: the engine counts paths. What was made stays in `profilers` on
+ * failure. */
 enum hp_err hp_profilers_open(const struct hp_selection *selection, struct hp_code *code,
-                              struct hp_functions *functions, struct hp_profilers *profilers);
+                              struct hp_functions *functions, bool counted,
+                              struct hp_profilers *profilers);
 
 /* Takes one more, also when this fails. */
 enum hp_err hp_profilers_add(struct hp_profilers *profilers, struct hp_profiler *profiler);

@@ -212,7 +212,8 @@ static enum hp_err open_session(struct hp_session *s)
     if (s->trace_path)
         return hp_trace_writer_new(s->trace_path, s->run, s->code, &s->writer);
     hp_functions_want_lines(s->functions, lines_for(s));
-    HP_TRY(hp_profilers_open(&s->plan.selection, s->code, s->functions, &s->profilers));
+    HP_TRY(hp_profilers_open(&s->plan.selection, s->code, s->functions, s->plan.counts_paths,
+                             &s->profilers));
     return s->settings->attach ? s->settings->attach(s->settings->context, s) : HP_OK;
 }
 
@@ -226,6 +227,8 @@ static enum hp_err open_pipeline(struct hp_session *s, struct hp_segment_source 
     s->next = hp_pipeline_consumer(s->pipeline);
     for (size_t i = 0; i < p->n; i++)
         HP_TRY(hp_pipeline_add(s->pipeline, p->list[i]));
+    if (p->of_paths)
+        hp_pipeline_set_independent(s->pipeline, p->paths);
     if (p->machine)
         HP_TRY(hp_pipeline_set_machine(s->pipeline, p->machine));
     if (p->program)
@@ -255,8 +258,8 @@ static void close_session(struct hp_session *s)
     hp_trace_writer_abort(s->writer);
     hp_steering_free(&s->steering);
     hp_names_free(&s->names);
+    hp_pipeline_free(s->pipeline); /* first: it may still be bringing something to the profilers */
     hp_profilers_close(&s->profilers);
-    hp_pipeline_free(s->pipeline);
     hp_functions_free(s->functions);
     hp_code_free(s->code);
     hp_live_free(s->live);

@@ -37,6 +37,7 @@ enum hp_err hp_steer(struct hp_session *s)
         return hp_fail(HP_ERR_INVALID,
                        "--traces hotspots needs a profile: hot spots are found while it is made");
     hp_hotspot_profiler_tell(s->profilers.hotspots, wish, s);
+    hp_pipeline_keep_in_step(s->pipeline);
     return HP_OK;
 }
 

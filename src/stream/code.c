@@ -63,6 +63,24 @@ void hp_code_free(struct hp_code *code)
     free(code);
 }
 
+/* --- Changes ---------------------------------------------------------------------------------- */
+
+bool hp_code_before_change(struct hp_code *code, void (*prepare)(void *context), void *context)
+{
+    if (prepare && code->prepare)
+        return false;
+    code->prepare = prepare;
+    code->context = context;
+    return true;
+}
+
+/* Comes before every change of what others can see. */
+static inline void prepare(const struct hp_code *code)
+{
+    if (code->prepare)
+        code->prepare(code->context);
+}
+
 /* --- Accessors -------------------------------------------------------------------------------- */
 
 enum hp_arch hp_code_arch(const struct hp_code *code)
@@ -183,6 +201,7 @@ static uint32_t find_module(const struct hp_code *code, const struct hp_module *
 enum hp_err hp_code_add_module(struct hp_code *code, const struct hp_module *module, uint32_t *id)
 {
     uint64_t key;
+    prepare(code);
     *id = find_module(code, module, &key);
     if (*id != HP_MAP64_NONE) {
         struct hp_module *m = &code->modules[*id];
@@ -250,6 +269,7 @@ enum hp_err hp_code_add_handler(struct hp_code *code, uint64_t address)
     address = code_address(code, address);
     if (hp_code_is_handler(code, address))
         return HP_OK;
+    prepare(code);
     HP_TRY(hp_grow(&code->handlers, &code->cap_handlers, code->n_handlers + 1,
                    sizeof *code->handlers));
     HP_TRY(hp_map64_put(&code->handler_at, address, (uint32_t)code->n_handlers));
@@ -415,6 +435,7 @@ static enum hp_err add_block(struct hp_code *code, const struct hp_block *block,
 {
     if (code->n_blocks >= HP_ROUTE_NODE || code->n_units >= HP_NO_ID - 2)
         return hp_fail(HP_ERR_NOMEM, "too many blocks");
+    prepare(code);
     size_t need = (size_t)code->n_blocks + 1;
     HP_TRY(hp_grow(&code->blocks, &code->cap_blocks, need, sizeof *code->blocks));
     HP_TRY(hp_grow(&code->hot, &code->cap_hot, need, sizeof *code->hot));
@@ -558,6 +579,7 @@ static struct run run_of_route(const struct hp_code *code, uint32_t route, uint3
 static enum hp_err join_code(struct hp_code *code, const struct hp_node *node, uint32_t route,
                              struct hp_join *join)
 {
+    prepare(code);
     uint32_t tail_at, at, head_size = (uint32_t)(node->end - node->start);
     struct run tail = run_of_route(code, route, &tail_at), part = tail;
     HP_TRY(hp_grow(&code->bytes, &code->cap_bytes, code->n_bytes + head_size + tail.size, 1));
@@ -660,6 +682,7 @@ enum hp_err hp_code_close_node(struct hp_code *code, uint32_t node, uint32_t *bl
 
 static enum hp_err reserve_segment(struct hp_code *code, uint32_t id)
 {
+    prepare(code);
     size_t need = (size_t)id + 1;
     HP_TRY(hp_grow(&code->route, &code->cap_route, need, sizeof *code->route));
     HP_TRY(hp_grow(&code->chains, &code->cap_chains, need, sizeof *code->chains));

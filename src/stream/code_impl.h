@@ -119,6 +119,8 @@ struct hp_handler {
 struct hp_code {
     enum hp_arch arch;
     struct hp_decoder *decoder;
+    void (*prepare)(void *context); /* before a change; NULL: nobody minds */
+    void *context;
 
     uint32_t *route; /* by segment id */
     struct hp_chain *chains;

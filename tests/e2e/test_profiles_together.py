@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Profilers that run at once, some of them in a second thread, find what each finds alone."""
 import json
+import os
 
 from lib import E2E, main, need
 
@@ -18,9 +19,9 @@ ALONE = {
 
 
 class Together(E2E):
-    def report_of(self, trace, name, options):
+    def report_of(self, trace, name, options, **environment):
         path = self.path(name + ".hotpath")
-        self.hotpath("trace", "replay", "-o", path, *options, trace)
+        self.hotpath("trace", "replay", "-o", path, *options, trace, env={**os.environ, **environment})
         report = json.loads(self.hotpath("report", "--json", path).stdout)
         for member in ("loops", "paths", "hotspots"):
             for row in report[member]:
@@ -32,6 +33,8 @@ class Together(E2E):
     def compare(self, *command):
         trace = self.trace(*command)
         together = self.report_of(trace, "together", ["--profile", ALL] + MODELS)
+        in_one = self.report_of(trace, "in-one", ["--profile", ALL] + MODELS, HOTPATH_THREADS="1")
+        self.assertEqual(together, in_one, "in one thread: %s" % command[0])
         for name, (options, members) in ALONE.items():
             alone = self.report_of(trace, name, options)
             for member in members:

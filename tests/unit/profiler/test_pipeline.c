@@ -439,6 +439,150 @@ static void failed_execs_are_taken_back(void **state)
     assert_int_equal(hp_pipeline_execs(t->pipeline, &ids), 0);
 }
 
+/* --- Lanes ------------------------------------------------------------------------------------ */
+
+/* What a profiler saw, as a hash: of the batches, and of the code map when it got them. */
+struct witness {
+    struct hp_profiler base; /* first */
+    struct hp_code *code;
+    uint64_t hash, batches;
+    unsigned changes; /* of the code map, under it */
+    unsigned pace;
+};
+
+static void mix(struct witness *w, uint64_t value)
+{
+    w->hash = hp_hash64(w->hash ^ value);
+}
+
+static enum hp_err witness_thread(struct hp_profiler *profiler, const struct hp_thread *thread,
+                                  void **state)
+{
+    mix((struct witness *)profiler, thread->id);
+    *state = profiler;
+    return HP_OK;
+}
+
+static void witness_batch(void *state, const struct hp_batch *batch)
+{
+    struct witness *w = state;
+    uint32_t n_blocks = hp_code_n_blocks(w->code), n_units = hp_code_n_units(w->code);
+    w->changes += batch->table != hp_code_blocks(w->code);
+    for (volatile unsigned i = 0; i < w->pace * (w->batches % 5); i++)
+        ;
+    for (size_t i = 0; i <= batch->n; i++) {
+        const struct hp_block *block = &batch->table[batch->blocks[i]];
+        mix(w, block->start ^ block->end << 20 ^ (uint64_t)block->flags << 50);
+        mix(w, i < batch->n ? batch->taken[i] : 2);
+    }
+    mix(w, n_blocks);
+    w->changes += n_blocks != hp_code_n_blocks(w->code) || n_units != hp_code_n_units(w->code) ||
+                  batch->table != hp_code_blocks(w->code);
+    w->batches++;
+}
+
+static void witness_event(void *state, const struct hp_event *event)
+{
+    struct witness *w = state;
+    mix(w, event->kind);
+    mix(w, w->batches);
+}
+
+/* A code map that is filled, as words come, from one that is full. */
+struct filling {
+    struct hp_segment_source source; /* first */
+    struct hp_code *from, *to;
+};
+
+static enum hp_err fill(struct hp_segment_source *source, uint32_t id)
+{
+    struct filling *f = (struct filling *)source;
+    struct hp_segment segment, parent;
+    HP_TRY(hp_code_segment(f->from, id, &segment));
+    if (segment.parent && hp_code_segment(f->to, segment.parent, &parent) != HP_OK)
+        HP_TRY(fill(source, segment.parent));
+    HP_TRY(hp_code_add_module(f->to, hp_code_module(f->from, segment.module), &segment.module));
+    return hp_code_add_segment(f->to, id, &segment);
+}
+
+static void run_witnesses(const struct program *p, struct filling *f, struct witness *witnesses,
+                          size_t n, uint64_t *seed)
+{
+    struct hp_region all = {0};
+    struct hp_pipeline *pipeline;
+    assert_int_equal(hp_pipeline_new(f->to, &f->source, NULL, &all, &pipeline), HP_OK);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(hp_pipeline_add(pipeline, &witnesses[i].base), HP_OK);
+    hp_pipeline_set_independent(pipeline, &witnesses[n - 1].base);
+    struct hp_consumer *c = hp_pipeline_consumer(pipeline);
+    struct hp_thread threads[] = {{.id = 0, .pid = 1}, {.id = 1, .pid = 1}};
+    assert_int_equal(c->thread(c, &threads[0]), HP_OK);
+    assert_int_equal(c->thread(c, &threads[1]), HP_OK);
+    for (size_t i = 0, some; i < p->n_words; i += some) {
+        some = 1 + random_below(seed, 400);
+        some = p->n_words - i < some ? p->n_words - i : some;
+        assert_int_equal(c->words(c, 0, p->words + i, some), HP_OK);
+        assert_int_equal(c->words(c, 1, p->words + i, some), HP_OK);
+        if (random_below(seed, 50) == 0) {
+            hp_pipeline_settle(pipeline);
+            for (size_t k = 1; k < n; k++)
+                assert_int_equal(witnesses[k].hash, witnesses[0].hash);
+        }
+    }
+    assert_int_equal(c->end(c, 0, HP_END_EXIT), HP_OK);
+    if (random_below(seed, 2)) /* else it is freed with what is under way */
+        assert_int_equal(c->end(c, 1, HP_END_EXIT), HP_OK);
+    else
+        hp_pipeline_settle(pipeline);
+    hp_pipeline_free(pipeline);
+}
+
+/* In lanes or not, profilers see the same batches, events and code map, and it never changes under
+ * them. The first of them is not independent, the last only here. */
+static void lanes_make_no_difference(void **state)
+{
+    (void)state;
+    static const struct hp_profiler_ops plain = {.name = "plain",
+                                                 .start_thread = witness_thread,
+                                                 .batch = witness_batch,
+                                                 .event = witness_event};
+    struct hp_profiler_ops independent = plain;
+    independent.independent = true;
+    uint64_t batches = 0;
+    for (uint64_t seed = 1; seed <= 150; seed++) {
+        struct program p;
+        struct stream s;
+        struct filling f = {.source.load = fill};
+        program_init(&p, seed + 70000);
+        if (seed % 2)
+            program_make_native(&p);
+        stream_init(&s);
+        program_run(&p, &s, 1 + random_below(&p.seed, 400));
+        if (seed % 10 == 0)
+            spoil(&p, 3);
+        f.from = s.code;
+        assert_int_equal(hp_code_new(HP_ARCH_X86_64, &f.to), HP_OK);
+        struct witness w[] = {{.base.ops = &plain},
+                              {.base.ops = &independent, .pace = 200},
+                              {.base.ops = &independent},
+                              {.base.ops = &plain, .pace = 50}};
+        size_t n = sizeof w / sizeof *w;
+        for (size_t i = 0; i < n; i++)
+            w[i].code = f.to;
+        run_witnesses(&p, &f, w, n, &p.seed);
+        batches += w[0].batches;
+        for (size_t i = 0; i < n; i++) {
+            assert_int_equal(w[i].changes, 0);
+            assert_int_equal(w[i].batches, w[0].batches);
+            assert_int_equal(w[i].hash, w[0].hash);
+        }
+        hp_code_free(f.to);
+        stream_fini(&s);
+        program_fini(&p);
+    }
+    assert_true(batches > 3000);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -447,6 +591,7 @@ int main(void)
         cmocka_unit_test(regions_by_hand),
         cmocka_unit_test(regions_add_up_to_the_whole),
         cmocka_unit_test(done_when_the_region_is_over),
+        cmocka_unit_test(lanes_make_no_difference),
         CASE(threads_interleave),
         CASE(threads_out_of_order_are_refused),
         CASE(a_profiler_that_fails_stops_the_thread),
