@@ -83,17 +83,31 @@ static uint32_t new_context(struct hp_exact_thread *t, uint32_t parent, uint32_t
                                  : add_context(t, parent, HP_CONTEXT_REST, HP_CONTEXT_NO_CALL);
 }
 
+/* The child, if it is near the last one; 0: it is not. */
+static uint32_t find_near(const struct hp_exact_thread *t, uint32_t last, uint32_t function,
+                          uint32_t caller)
+{
+    const struct hp_context *all = t->contexts;
+    const uint32_t near[] = {all[last].after, last, all[all[last].after].after};
+    for (int i = 0; i < 3 && last; i++)
+        if (hp_context_is_of(&all[near[i]], function, caller))
+            return near[i];
+    return 0;
+}
+
 static uint32_t find(struct hp_exact_thread *t, uint32_t parent, uint32_t function, uint32_t caller)
 {
     if (hp_context_is_rest(&t->contexts[parent]))
         return parent;
-    uint32_t child = hp_map64_get(&t->context_of, key_of(t, parent, function, caller));
+    uint32_t last = t->contexts[parent].last, child = find_near(t, last, function, caller);
+    if (!child)
+        child = hp_map64_get(&t->context_of, key_of(t, parent, function, caller));
     if (child == HP_MAP64_NONE)
         child = new_context(t, parent, function, caller);
     if (child == parent)
         return child; /* out of memory */
-    if (t->contexts[parent].last)
-        t->contexts[t->contexts[parent].last].after = child;
+    if (last && child != last)
+        t->contexts[last].after = child;
     t->contexts[parent].last = child;
     return child;
 }
@@ -165,19 +179,11 @@ void hp_exact_contexts_find(struct hp_exact_thread *t, struct hp_frame *frame, u
 void hp_exact_contexts_again(struct hp_exact_thread *t, const struct hp_frame *frame,
                              uint32_t caller)
 {
-    struct hp_context *all = t->contexts;
     uint32_t at = frame->context;
     if (at == 0)
         return; /* there was no memory for it */
-    if (!hp_context_is_rest(&all[at])) {
+    if (!hp_context_is_rest(&t->contexts[at]))
         at = t->context_more[at].parent;
-        uint32_t child = all[all[at].last].after;
-        if (all[child].function == frame->function && all[child].caller == caller) {
-            all[at].last = child;
-            all[child].calls++;
-            return;
-        }
-    }
     at = find(t, at, frame->function, caller);
     t->contexts[at].calls++;
     if (!hp_context_is_rest(&t->contexts[at]))

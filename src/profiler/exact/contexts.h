@@ -6,7 +6,8 @@
  *
  * The child must be found at every call. Programs call in patterns: a function calls the same
  * functions in the same order again and again. So each context knows its last entered child, and
- * each child the sibling that was entered after it last time, which is nearly always right.
+ * each child a sibling that was entered after it. That sibling is tried first, then the last child
+ * itself (one function called in a loop), then the sibling after that sibling (a call left out).
  * Otherwise a hash map is used.
  *
  * Contexts here also differ by the call that entered them. Mostly the caller is the function of the
@@ -34,7 +35,7 @@ struct hp_context {
     uint64_t calls;     /* finished frames, and times it was entered again by a jump */
     uint32_t function, caller;
     uint32_t last;  /* the last entered child; 0: none yet */
-    uint32_t after; /* the sibling that was entered after it last time */
+    uint32_t after; /* a sibling that was entered after it */
 };
 
 /* The rarely used part. */
@@ -61,19 +62,27 @@ enum hp_err hp_exact_contexts_start(struct hp_exact_thread *thread);
 void hp_exact_contexts_find(struct hp_exact_thread *thread, struct hp_frame *frame, uint32_t parent,
                             uint32_t function, uint32_t caller);
 
+static inline bool hp_context_is_of(const struct hp_context *context, uint32_t function,
+                                    uint32_t caller)
+{
+    return context->function == function && context->caller == caller;
+}
+
 /* The same, fast when it is the expected one. */
 static inline __attribute__((always_inline)) void
 hp_exact_contexts_enter(struct hp_exact_thread *t, struct hp_frame *frame, uint32_t parent,
                         uint32_t function, uint32_t caller)
 {
     struct hp_context *all = t->contexts;
-    uint32_t child = all[all[parent].last].after;
-    if (__builtin_expect(all[child].function != function || all[child].caller != caller, 0)) {
+    uint32_t last = all[parent].last, child = all[last].after;
+    if (__builtin_expect(hp_context_is_of(&all[child], function, caller), 1)) {
+        all[parent].last = child;
+        frame->context = child;
+    } else if (last && hp_context_is_of(&all[last], function, caller)) {
+        frame->context = last;
+    } else {
         hp_exact_contexts_find(t, frame, parent, function, caller);
-        return;
     }
-    all[parent].last = child;
-    frame->context = child;
 }
 
 /* A jump from `caller` enters the function of the top frame again, in the same frame. */
