@@ -34,7 +34,6 @@ struct bench {
     struct hp_functions *functions;
     const char *preset;
     struct hp_path_sink *sink;
-    bool folds; /* executions of the same path are added up: the sink ignores their order */
     struct hp_path_sink nothing;
     struct hp_path_frames frames;
     struct hp_detector **detectors;
@@ -53,7 +52,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     HP_TRY(hp_detector_new(&ppcr, &b->frames.source, b->sink, detector));
     *state = *detector;
     b->n_detectors++;
-    return b->folds ? hp_detector_fold(*detector) : HP_OK;
+    return HP_OK;
 }
 
 static void on_batch(void *state, const struct hp_batch *batch)
@@ -84,6 +83,11 @@ static void ignore(struct hp_path_sink *sink, const struct hp_paths *paths)
     (void)sink, (void)paths;
 }
 
+static void ignore_known(struct hp_path_sink *sink, const struct hp_known_paths *known)
+{
+    (void)sink, (void)known;
+}
+
 static void add_stats(struct hp_detector_stats *sum, const struct hp_detector_stats *stats)
 {
     sum->branches += stats->branches;
@@ -98,14 +102,13 @@ static void add_stats(struct hp_detector_stats *sum, const struct hp_detector_st
 
 /* Runs the recording through the iterator and a detector of `preset` to `sink`; stores the time in
  * `*ns`. */
-static enum hp_err play(struct bench *b, const char *preset, struct hp_path_sink *sink, bool folds,
+static enum hp_err play(struct bench *b, const char *preset, struct hp_path_sink *sink,
                         uint64_t *ns)
 {
     struct hp_region everything = {0};
     struct hp_pipeline *pipeline;
     b->preset = preset;
     b->sink = sink;
-    b->folds = folds;
     b->n_detectors = 0;
     b->stats = (struct hp_detector_stats){0};
     HP_TRY(hp_pipeline_new(b->recording.code, NULL, b->functions, &everything, &pipeline));
@@ -132,17 +135,17 @@ static enum hp_err play_to(struct bench *b, const char *preset, enum behind behi
     struct hp_complete *complete;
     enum hp_err err;
     switch (behind) {
-    case NOTHING: return play(b, preset, &b->nothing, false, ns);
+    case NOTHING: return play(b, preset, &b->nothing, ns);
     case TABLE:
         HP_TRY(hp_hpt_parse("vaswani", &config));
         HP_TRY(hp_hpt_new(&config, &hpt));
-        err = play(b, preset, hp_hpt_sink(hpt), false, ns);
+        err = play(b, preset, hp_hpt_sink(hpt), ns);
         hp_hpt_free(hpt);
         return err;
     case COMPLETE: break;
     }
     HP_TRY(hp_complete_new(0, &complete));
-    err = play(b, preset, hp_complete_sink(complete), true, ns);
+    err = play(b, preset, hp_complete_sink(complete), ns);
     hp_complete_free(complete);
     return err;
 }
@@ -192,7 +195,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench-paths: %s passes: 1 to %d are possible\n", argv[2], MAX_PASSES);
         return 2;
     }
-    struct bench b = {.base.ops = &ops, .nothing.paths = ignore};
+    struct bench b = {.base.ops = &ops, .nothing = {ignore, ignore_known}};
     enum hp_err err = recording_load(&b.recording, argv[1], strtoull(argv[3], NULL, 10));
     if (err == HP_OK && argc == 5)
         err = recording_lay_out(&b.recording, (uint32_t)atoi(argv[4]));

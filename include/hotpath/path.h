@@ -93,6 +93,8 @@ void hp_ppcr_format(const struct hp_ppcr *ppcr, char *text, size_t size);
 
 /* --- Paths ------------------------------------------------------------------------------------ */
 
+struct hp_path_count;
+
 struct hp_path {
     uint64_t start;    /* address of its first instruction */
     uint64_t outcomes; /* the last branch is bit 0, the one before bit 1, ... */
@@ -104,8 +106,8 @@ struct hp_path {
     uint8_t n_targets; /* by_address: indirect targets, in the batch's list; at most length */
     uint16_t reserved;
     uint32_t first_target; /* index of the first */
-    uint32_t more;         /* further executions like this one that it stands for; 0 without
-                              hp_detector_fold() */
+    uint32_t more;         /* further executions like this one that it stands for; 0 from a
+                              detector */
 };
 
 /* Whether they are executions of the same path. */
@@ -140,9 +142,22 @@ struct hp_paths {
     const uint64_t *targets; /* see hp_path.first_target */
 };
 
+/* Executions of paths that have numbers: known[numbers[i]].path, for i < n. Of all batches of the
+ * same source, the same number is the same path, with the same instructions and events, and another
+ * number is another path. Numbers are small, and `n_known` of them are in use. */
+struct hp_known_paths {
+    const uint32_t *numbers;
+    size_t n;                          /* at most HP_PATHS_MAX */
+    const struct hp_path_count *known; /* by number; only `path` is valid */
+    size_t n_known;
+    uint64_t source; /* not 0 */
+};
+
 /* Receives finished paths, in the order in which they finished. */
 struct hp_path_sink {
     void (*paths)(struct hp_path_sink *sink, const struct hp_paths *paths);
+    /* Those that have numbers; NULL: they, too, come as paths. */
+    void (*known)(struct hp_path_sink *sink, const struct hp_known_paths *known);
 };
 
 /* --- The detector ----------------------------------------------------------------------------- */
@@ -194,13 +209,6 @@ void hp_detector_event(struct hp_detector *detector, const struct hp_event *even
 void hp_detector_branch(struct hp_detector *detector, const struct hp_branch *branch,
                         uint32_t events);
 
-/*
- * From now on executions of the same path are added up before they are delivered (hp_path.more), in
- * no particular order: for a sink that only counts. Call it before the first branch. No effect with
- * `by_address`. HP_ERR_NOMEM.
- */
-HP_MUST_CHECK enum hp_err hp_detector_fold(struct hp_detector *detector);
-
 /* Delivers the finished paths that are pending. */
 void hp_detector_flush(struct hp_detector *detector);
 
@@ -228,7 +236,7 @@ void hp_complete_free(struct hp_complete *complete);
 struct hp_path_sink *hp_complete_sink(struct hp_complete *complete);
 
 /* In the order of first execution; valid until more paths arrive. */
-const struct hp_path_count *hp_complete_paths(const struct hp_complete *complete, size_t *n);
+const struct hp_path_count *hp_complete_paths(struct hp_complete *complete, size_t *n);
 const uint64_t *hp_complete_targets(const struct hp_complete *complete);
 /* Executions (and, in `events`, instructions) of paths for which there was no room. */
 struct hp_path_count hp_complete_lost(const struct hp_complete *complete);

@@ -32,7 +32,7 @@ static void offer_path(struct hp_board_rows *rows, const struct hp_board *b,
 }
 
 static void offer_paths(struct hp_board_rows *rows, const struct hp_board *b,
-                        const struct hp_complete *complete, const uint64_t *before, size_t n_before)
+                        struct hp_complete *complete, const uint64_t *before, size_t n_before)
 {
     size_t n;
     const struct hp_path_count *paths = hp_complete_paths(complete, &n);
@@ -40,7 +40,7 @@ static void offer_paths(struct hp_board_rows *rows, const struct hp_board *b,
         offer_path(rows, b, &paths[i], i < n_before ? before[i] : 0);
 }
 
-static enum hp_err keep_counts(uint64_t **to, size_t *cap, const struct hp_complete *complete)
+static enum hp_err keep_counts(uint64_t **to, size_t *cap, struct hp_complete *complete)
 {
     size_t n;
     const struct hp_path_count *paths = hp_complete_paths(complete, &n);
@@ -98,8 +98,7 @@ static enum hp_err append(struct hp_board_row **to, size_t *cap, size_t *n,
 }
 
 /* The thread has ended: what it executed since the start is kept, its counters are not. */
-static enum hp_err bury(struct hp_board *b, struct hp_board_thread *t,
-                        const struct hp_complete *complete)
+static enum hp_err bury(struct hp_board *b, struct hp_board_thread *t, struct hp_complete *complete)
 {
     struct hp_board_rows *rows = &b->own;
     rows->n = 0;

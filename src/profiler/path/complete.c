@@ -23,6 +23,12 @@ struct hp_complete {
     uint64_t *targets; /* of all paths */
     size_t n_targets, cap_targets;
     struct hp_path_count lost;
+    /* Paths that come with numbers of `source`. */
+    uint64_t source;
+    uint32_t *places; /* by number: in `paths`, plus 1; 0: unknown */
+    size_t cap_places;
+    uint64_t *times; /* by place: executions that are not in `paths` yet */
+    size_t cap_times;
 };
 
 static void count(struct hp_path_count *sum, const struct hp_path *path)
@@ -117,6 +123,60 @@ static void on_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
     }
 }
 
+/* --- Numbers ---------------------------------------------------------------------------------- */
+
+/* Adds executions up that were counted by number. */
+static void settle(struct hp_complete *c)
+{
+    for (size_t i = 0; i < c->n && i < c->cap_times; i++) {
+        struct hp_path_count *sum = &c->paths[i];
+        sum->count += c->times[i];
+        sum->insns += c->times[i] * sum->path.insns;
+        sum->events += c->times[i] * sum->path.events;
+        c->times[i] = 0;
+    }
+}
+
+static void forget_numbers(struct hp_complete *c)
+{
+    if (c->places)
+        memset(c->places, 0, c->cap_places * sizeof *c->places);
+}
+
+/* A path whose place is not known. */
+static __attribute__((noinline)) void count_known(struct hp_complete *c, uint32_t number,
+                                                  const struct hp_path *path)
+{
+    uint64_t hash = hp_path_hash(path);
+    find_and_count(c, path, hash, NULL);
+    uint32_t place = hp_path_index_find(&c->index, c->paths, path, hash);
+    if (place != HP_NO_ID && c->paths[place].path.insns == path->insns &&
+        c->paths[place].path.events == path->events &&
+        hp_grow(&c->times, &c->cap_times, c->n, sizeof *c->times) == HP_OK)
+        c->places[number] = place + 1;
+}
+
+static void on_known(struct hp_path_sink *sink, const struct hp_known_paths *known)
+{
+    struct hp_complete *c = (struct hp_complete *)sink;
+    if (c->source != known->source)
+        forget_numbers(c);
+    c->source = known->source;
+    bool room = hp_grow(&c->places, &c->cap_places, known->n_known, sizeof *c->places) == HP_OK;
+    for (size_t i = 0; i < known->n; i++) {
+        uint32_t number = known->numbers[i], place = room ? c->places[number] : 0;
+        if (__builtin_expect(place, 1))
+            c->times[place - 1]++;
+        else if (room)
+            count_known(c, number, &known->known[number].path);
+        else
+            find_and_count(c, &known->known[number].path, hp_path_hash(&known->known[number].path),
+                           NULL);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
 enum hp_err hp_complete_new(uint64_t max_paths, struct hp_complete **complete)
 {
     if (max_paths > HP_PATH_INDEX_MAX)
@@ -126,6 +186,7 @@ enum hp_err hp_complete_new(uint64_t max_paths, struct hp_complete **complete)
     if (!c)
         return hp_fail_nomem();
     c->sink.paths = on_paths;
+    c->sink.known = on_known;
     c->max_paths = max_paths ? max_paths : HP_COMPLETE_DEFAULT;
     *complete = c;
     return HP_OK;
@@ -138,6 +199,8 @@ void hp_complete_free(struct hp_complete *c)
     hp_path_index_fini(&c->index);
     free(c->paths);
     free(c->targets);
+    free(c->places);
+    free(c->times);
     free(c);
 }
 
@@ -146,8 +209,9 @@ struct hp_path_sink *hp_complete_sink(struct hp_complete *complete)
     return &complete->sink;
 }
 
-const struct hp_path_count *hp_complete_paths(const struct hp_complete *complete, size_t *n)
+const struct hp_path_count *hp_complete_paths(struct hp_complete *complete, size_t *n)
 {
+    settle(complete);
     *n = complete->n;
     return complete->paths;
 }
@@ -168,4 +232,7 @@ void hp_complete_clear(struct hp_complete *c)
     c->n = 0;
     c->n_targets = 0;
     c->lost = (struct hp_path_count){0};
+    forget_numbers(c);
+    if (c->times)
+        memset(c->times, 0, c->cap_times * sizeof *c->times);
 }

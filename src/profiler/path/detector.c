@@ -13,17 +13,35 @@
 
 #define SEARCH_LIMIT  4096 /* entries searched for a return that the top does not expect */
 #define FIRST_ENTRIES 64
-#define MAX_SPILL     (1u << 20) /* calls that never return must not use up all memory */
-#define MAX_MARKERS   4096       /* nor handlers that never return */
+#define MAX_MARKERS   4096 /* nor handlers that never return */
 
 /* --- Finished paths --------------------------------------------------------------------------- */
 
+static void hand_over_numbers(struct hp_detector *d)
+{
+    const struct hp_path_numbers *numbers = &d->memo->numbers;
+    struct hp_known_paths batch = {.numbers = d->numbers,
+                                   .n = d->n_numbers,
+                                   .known = numbers->known,
+                                   .n_known = numbers->n,
+                                   .source = numbers->source};
+    d->stats.paths += d->n_numbers;
+    if (d->ppcr.metric == HP_METRIC_INSTRUCTIONS)
+        for (size_t i = 0; i < d->n_numbers; i++)
+            d->stats.saturated += numbers->known[d->numbers[i]].path.insns > d->counter_max;
+    if (d->sink)
+        hp_path_sink_known(d->sink, &batch);
+    d->n_numbers = 0;
+}
+
 void hp_detector_hand_over(struct hp_detector *d)
 {
+    d->hand_overs++;
+    if (d->n_numbers)
+        hand_over_numbers(d);
     if (!d->n_paths)
         return;
-    for (size_t i = 0; i < d->n_paths; i++)
-        d->stats.paths += (uint64_t)d->paths[i].more + 1;
+    d->stats.paths += d->n_paths;
     struct hp_paths batch = {.paths = d->paths, .n = d->n_paths, .targets = d->targets};
     if (d->sink)
         d->sink->paths(d->sink, &batch);
@@ -33,9 +51,6 @@ void hp_detector_hand_over(struct hp_detector *d)
 
 void hp_detector_flush(struct hp_detector *d)
 {
-    for (size_t i = 0; d->fold && i < (size_t)1 << HP_FOLD_BITS; i++)
-        if (d->fold[i].times)
-            hp_detector_unfold(d, &d->fold[i]);
     hp_detector_hand_over(d);
 }
 
@@ -44,29 +59,50 @@ static uint32_t saturate(uint64_t value, uint64_t max)
     return (uint32_t)(value < max ? value : max);
 }
 
-/* The metric's events of a finished path. */
-static uint32_t events_of(struct hp_detector *d, const struct hp_path_entry *entry)
+/* The metric's events of a finished path, not saturated. */
+static uint64_t events_of(const struct hp_detector *d, const struct hp_path_entry *entry)
 {
     if (d->ppcr.metric == HP_METRIC_EXECUTIONS)
         return 1;
-    uint64_t events = d->ppcr.metric == HP_METRIC_INSTRUCTIONS ? entry->insns : entry->events;
-    d->stats.saturated += events > d->counter_max;
-    return saturate(events, d->counter_max);
+    return d->ppcr.metric == HP_METRIC_INSTRUCTIONS ? entry->insns : entry->events;
+}
+
+/* Hands over a path by its number, if it has one. */
+static bool emit_number(struct hp_detector *d, const struct hp_path *path)
+{
+    if (!d->memo || path->insns == UINT32_MAX || d->ppcr.metric > HP_METRIC_INSTRUCTIONS)
+        return false;
+    uint32_t number = hp_path_numbers_get(&d->memo->numbers, path);
+    if (number == HP_NO_ID)
+        return false;
+    if (d->n_paths)
+        hp_detector_hand_over(d);
+    d->numbers[d->n_numbers++] = number;
+    if (d->n_numbers == HP_PATHS_MAX)
+        hp_detector_hand_over(d);
+    return true;
 }
 
 /* Hands over the path of the top entry, which stays. */
 static void emit(struct hp_detector *d)
 {
     const struct hp_path_entry *entry = &d->entries[d->n - 1];
-    d->paths[d->n_paths++] = (struct hp_path){.start = entry->start,
-                                              .outcomes = entry->outcomes,
-                                              .targets = entry->targets,
-                                              .block = entry->block,
-                                              .insns = saturate(entry->insns, UINT32_MAX),
-                                              .events = events_of(d, entry),
-                                              .length = (uint8_t)entry->length,
-                                              .n_targets = (uint8_t)entry->n_targets,
-                                              .first_target = (uint32_t)d->n_targets};
+    uint64_t events = events_of(d, entry);
+    struct hp_path path = {.start = entry->start,
+                           .outcomes = entry->outcomes,
+                           .targets = entry->targets,
+                           .block = entry->block,
+                           .insns = saturate(entry->insns, UINT32_MAX),
+                           .events = saturate(events, d->counter_max),
+                           .length = (uint8_t)entry->length,
+                           .n_targets = (uint8_t)entry->n_targets};
+    if (emit_number(d, &path))
+        return;
+    if (d->n_numbers)
+        hp_detector_hand_over(d);
+    d->stats.saturated += d->ppcr.metric != HP_METRIC_EXECUTIONS && events > d->counter_max;
+    path.first_target = (uint32_t)d->n_targets;
+    d->paths[d->n_paths++] = path;
     if (entry->n_targets) {
         memcpy(d->targets + d->n_targets, d->lists[d->n - 1],
                entry->n_targets * sizeof *d->targets);
@@ -74,28 +110,6 @@ static void emit(struct hp_detector *d)
     }
     if (d->n_paths == HP_PATHS_MAX || d->n_targets > HP_DETECTOR_TARGETS - HP_PATH_MAX_LENGTH)
         hp_detector_hand_over(d);
-}
-
-void hp_detector_unfold(struct hp_detector *d, struct hp_path_fold *fold)
-{
-    bool by_insns = d->ppcr.metric == HP_METRIC_INSTRUCTIONS;
-    uint64_t events = d->ppcr.metric == HP_METRIC_EXECUTIONS ? 1 : by_insns ? fold->insns : 0;
-    if (events > d->counter_max)
-        d->stats.saturated += fold->times;
-    while (fold->times) {
-        uint64_t times = fold->times <= UINT32_MAX ? fold->times : UINT32_MAX;
-        d->paths[d->n_paths++] =
-            (struct hp_path){.start = hp_code_block(d->code, fold->block)->start,
-                             .outcomes = fold->outcomes,
-                             .block = fold->block,
-                             .insns = fold->insns,
-                             .events = saturate(events, d->counter_max),
-                             .length = (uint8_t)fold->length,
-                             .more = (uint32_t)(times - 1)};
-        fold->times -= times;
-        if (d->n_paths == HP_PATHS_MAX)
-            hp_detector_hand_over(d);
-    }
 }
 
 /* --- The stack -------------------------------------------------------------------------------- */
@@ -161,6 +175,7 @@ static void settle_down(struct hp_detector *d)
 {
     size_t count = d->n - d->low;
     memmove(d->entries, d->entries + d->low, count * sizeof *d->entries);
+    memmove(d->nodes, d->nodes + d->low, count * sizeof *d->nodes);
     if (d->lists)
         memmove(d->lists, d->lists + d->low, count * sizeof *d->lists);
     for (size_t i = 0; i < d->n_markers; i++)
@@ -174,7 +189,9 @@ static bool grow_stack(struct hp_detector *d)
     size_t cap = d->cap;
     if (hp_grow(&d->entries, &d->cap, d->n + 1, sizeof *d->entries) != HP_OK)
         return false;
-    if (!d->ppcr.by_address || hp_grow(&d->lists, &d->cap_lists, d->cap, sizeof *d->lists) == HP_OK)
+    if (hp_grow(&d->nodes, &d->cap_nodes, d->cap, sizeof *d->nodes) == HP_OK &&
+        (!d->ppcr.by_address ||
+         hp_grow(&d->lists, &d->cap_lists, d->cap, sizeof *d->lists) == HP_OK))
         return true;
     d->cap = cap;
     return false;
@@ -196,7 +213,7 @@ static void push(struct hp_detector *d, uint64_t start, uint32_t block, uint64_t
 {
     if (d->n - d->low >= d->ppcr.stack_entries) {
         d->stats.overflows++;
-        if (d->ppcr.overflow == HP_OVERFLOW_DROP_OLDEST || d->n - d->low >= MAX_SPILL)
+        if (d->ppcr.overflow == HP_OVERFLOW_DROP_OLDEST || d->n - d->low >= HP_DETECTOR_MAX_SPILL)
             drop_oldest(d);
     }
     if (d->n == d->cap)
@@ -263,14 +280,20 @@ static void unexpected_return(struct hp_detector *d, const struct hp_path_transf
     push(d, x->target, x->to, 0);
 }
 
+bool hp_detector_may_land(const struct hp_detector *d, const struct hp_path_transfer *x)
+{
+    uint32_t from = function_of(d, x->from), to = function_of(d, x->to);
+    return from != HP_NO_ID && to != HP_NO_ID && from != to &&
+           !d->frames->is_entry(d->frames, x->to);
+}
+
 /* The place + 1 of the frame that an indirect jump returns to (longjmp, an exception); 0: none, it
  * is an ordinary jump. */
 static size_t find_landing(const struct hp_detector *d, const struct hp_path_transfer *x)
 {
-    uint32_t from = function_of(d, x->from), to = function_of(d, x->to);
-    if (from == HP_NO_ID || to == HP_NO_ID || from == to || d->frames->is_entry(d->frames, x->to))
+    if (!hp_detector_may_land(d, x))
         return 0;
-    return find_function(d, d->n - 1, to, SEARCH_LIMIT);
+    return find_function(d, d->n - 1, function_of(d, x->to), SEARCH_LIMIT);
 }
 
 /* --- Operations ------------------------------------------------------------------------------- */
@@ -391,6 +414,7 @@ void hp_detector_transfer(struct hp_detector *d, const struct hp_path_transfer *
     unsigned ops = operations_of(&d->ppcr, &d->entries[d->n - 1], class);
     size_t landing = 0;
     d->stats.branches++;
+    d->nodes[d->n - 1] = 0;
     if (class == HP_CLASS_INDIRECT && (ops & HP_PATH_POP) && d->frames)
         landing = find_landing(d, x);
     bool split = update(d, ops, class, x);
@@ -436,14 +460,7 @@ void hp_detector_retire(struct hp_detector *d, const struct hp_block *table, uin
     retire(d, block->start, from, block->insns, events);
     if (!hp_path_is_branch(block->flow))
         return;
-    struct hp_path_transfer x = {.last = block->last,
-                                 .end = block->end,
-                                 .direct = block->target,
-                                 .target = table[to].start,
-                                 .from = from,
-                                 .to = to,
-                                 .flow = block->flow,
-                                 .taken = taken};
+    struct hp_path_transfer x = hp_path_transfer_of(table, from, to, taken);
     hp_detector_transfer(d, &x);
 }
 
@@ -545,6 +562,7 @@ static void give_back(struct hp_detector *d, const struct hp_path_prefix *path)
         hp_detector_begin(d, path->start, path->block);
     struct hp_path_entry *top = &d->entries[d->n - 1];
     start_path(top, path->start, path->block, top->return_to);
+    d->nodes[d->n - 1] = 0;
     top->outcomes = path->outcomes;
     top->insns = path->insns;
     top->extension = path->extension;
@@ -607,6 +625,8 @@ enum hp_err hp_detector_new(const struct hp_ppcr *ppcr, struct hp_frame_source *
     d->sink = sink;
     d->fresh = true;
     enum hp_err err = hp_grow(&d->entries, &d->cap, FIRST_ENTRIES, sizeof *d->entries);
+    if (err == HP_OK)
+        err = hp_grow(&d->nodes, &d->cap_nodes, d->cap, sizeof *d->nodes);
     if (err == HP_OK && ppcr->by_address)
         err = hp_grow(&d->lists, &d->cap_lists, d->cap, sizeof *d->lists);
     if (err != HP_OK) {
@@ -622,22 +642,14 @@ void hp_detector_free(struct hp_detector *d)
     if (!d)
         return;
     free(d->entries);
+    free(d->nodes);
     free(d->lists);
     free(d->markers);
-    free(d->fold);
     if (d->plan && d->plan != d->shared) {
         hp_path_plan_fini(d->plan);
         free(d->plan);
     }
     free(d);
-}
-
-enum hp_err hp_detector_fold(struct hp_detector *d)
-{
-    if (d->ppcr.by_address || d->fold)
-        return HP_OK;
-    d->fold = calloc((size_t)1 << HP_FOLD_BITS, sizeof *d->fold);
-    return d->fold ? HP_OK : hp_fail_nomem();
 }
 
 enum hp_err hp_detector_check(const struct hp_detector *detector)

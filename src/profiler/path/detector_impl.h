@@ -14,6 +14,7 @@
 #define HP_PROFILER_PATH_DETECTOR_IMPL_H
 
 #include "hotpath/path.h"
+#include "profiler/path/memo.h"
 #include "profiler/path/plan.h"
 #include "profiler/path/prefixes.h"
 
@@ -45,20 +46,8 @@ struct hp_path_marker {
 /* When a path is finished, there must be room left for the targets of any other path. */
 #define HP_DETECTOR_TARGETS 4096
 
-/*
- * Merges executions of the same path on their way to the sink: a direct-mapped table of recent
- * paths. An evicted path goes to the sink.
- */
-#define HP_FOLD_BITS 12
-
-struct hp_path_fold {
-    uint64_t outcomes;
-    uint64_t times; /* 0: empty */
-    uint32_t block;
-    uint32_t length;
-    uint32_t insns;
-    uint32_t reserved;
-};
+/* Entries of the stack: calls that never return must not use up all memory. */
+#define HP_DETECTOR_MAX_SPILL (1u << 20)
 
 struct hp_detector {
     struct hp_ppcr ppcr;
@@ -69,7 +58,8 @@ struct hp_detector {
     bool out_of_memory;
 
     struct hp_path_entry *entries;
-    size_t low, n, cap;
+    uint32_t *nodes; /* by entry: the node of a path that waits for a call; 0: unknown */
+    size_t low, n, cap, cap_nodes;
     uint64_t (*lists)[HP_PATH_MAX_LENGTH]; /* by_address: the targets of entries[i] */
     size_t cap_lists;
     struct hp_path_marker *markers;
@@ -79,13 +69,16 @@ struct hp_detector {
 
     struct hp_path_plan *plan;   /* NULL: not needed yet */
     struct hp_path_plan *shared; /* another owner's plan, to use; NULL: its own */
+    struct hp_path_memo *memo;   /* the plan's; NULL: paths get no numbers */
+    uint64_t generation;         /* of the memo, when `nodes` was valid */
 
-    struct hp_path_fold *fold;  /* NULL: paths are handed over one by one */
-    const struct hp_code *code; /* of the blocks in it */
     size_t n_paths;
     struct hp_path paths[HP_PATHS_MAX]; /* finished */
     size_t n_targets;
     uint64_t targets[HP_DETECTOR_TARGETS]; /* of those */
+    size_t n_numbers;                      /* finished: there are none of these, or no paths */
+    uint32_t numbers[HP_PATHS_MAX];
+    uint64_t hand_overs;
 };
 
 /* As hp_detector_new(), with the control register and functions of a plan that is shared with
@@ -93,11 +86,12 @@ struct hp_detector {
 enum hp_err hp_detector_new_shared(struct hp_path_plan *plan, struct hp_path_sink *sink,
                                    struct hp_detector **detector);
 
-/* Hands over the finished paths, except those being merged. */
+/* Hands over the finished paths. */
 void hp_detector_hand_over(struct hp_detector *d);
 
-/* Moves a merged path to the finished ones. */
-void hp_detector_unfold(struct hp_detector *d, struct hp_path_fold *fold);
+/* The same as retiring all blocks of steps[0] ... steps[n], but the last, from what the memo knows.
+ * Not with `by_address`. */
+void hp_detector_by_memo(struct hp_detector *d, const struct hp_steps *steps);
 
 /* The first entry above the newest marker. */
 size_t hp_detector_floor(const struct hp_detector *d);
@@ -122,6 +116,23 @@ enum hp_class hp_detector_class(const struct hp_ppcr *ppcr, const struct hp_path
 
 /* Applies it; the instructions of its block are in `pending`. */
 void hp_detector_transfer(struct hp_detector *d, const struct hp_path_transfer *x);
+
+/* The branch that ends the block; `taken` as in a batch. */
+static inline struct hp_path_transfer hp_path_transfer_of(const struct hp_block *table,
+                                                          uint32_t from, uint32_t to, bool taken)
+{
+    return (struct hp_path_transfer){.last = table[from].last,
+                                     .end = table[from].end,
+                                     .direct = table[from].target,
+                                     .target = table[to].start,
+                                     .from = from,
+                                     .to = to,
+                                     .flow = table[from].flow,
+                                     .taken = taken};
+}
+
+/* Whether an indirect jump may be a longjmp: from one function into the middle of another. */
+bool hp_detector_may_land(const struct hp_detector *d, const struct hp_path_transfer *x);
 
 /* A block was retired, and `to` is next: applies everything that follows. `events`: of the metric,
  * in the block. */

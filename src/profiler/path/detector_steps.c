@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Path detection by units: the same as detector.c, one segment of the plan at a time. The top of
- * the stack is in local variables. Rare cases (a full path, an extension, a system call, a frame
- * that is gone, a full stack) go through hp_detector_transfer(), one transfer at a time.
+ * Path detection by units, with `by_address`: the same as detector.c, one segment of the plan at a
+ * time. The top of the stack is in local variables. Rare cases (a full path, a system call) go
+ * through hp_detector_transfer(), one transfer at a time.
  */
 #include "profiler/path/detector_impl.h"
 
@@ -24,17 +24,9 @@ struct state {
     int32_t length;
     /* The maximum path length; below 0 when something is pending, which needs the slow way. */
     int32_t room;
-    struct hp_path_entry *top;          /* its entry */
-    struct hp_path_entry *bottom, *end; /* a return from here, a call from here is slow */
-    struct hp_path *out;                /* where the next finished path goes */
+    struct hp_path_entry *top; /* its entry */
+    struct hp_path *out;       /* where the next finished path goes */
     uint64_t branches, instructions;
-};
-
-/* The loop is compiled for each of these. */
-enum way {
-    BY_CLASS,
-    FOLDING, /* by class, merging executions of the same path */
-    BY_ADDRESS,
 };
 
 /* What does not change while the loop runs. */
@@ -69,12 +61,9 @@ ALWAYS_INLINE void store_top(const struct state *s)
 /* Loads the state from the detector. */
 ALWAYS_INLINE void load(struct state *s, struct hp_detector *d)
 {
-    size_t limit = d->low + d->ppcr.stack_entries;
     bool pending = d->pending.insns || d->pending.events;
     s->room = pending ? -1 : (int32_t)d->ppcr.max_length;
     s->top = &d->entries[d->n - 1];
-    s->bottom = &d->entries[hp_detector_floor(d)];
-    s->end = &d->entries[(limit < d->cap ? limit : d->cap) - 1];
     s->out = &d->paths[d->n_paths];
     s->branches = 0;
     s->instructions = 0;
@@ -92,8 +81,6 @@ ALWAYS_INLINE void copy(struct state *to, const struct state *from)
     to->length = from->length;
     to->room = from->room;
     to->top = from->top;
-    to->bottom = from->bottom;
-    to->end = from->end;
     to->out = from->out;
     to->branches = from->branches;
     to->instructions = from->instructions;
@@ -138,18 +125,6 @@ static __attribute__((noinline)) struct hp_path *flush(struct hp_detector *d,
     return d->paths;
 }
 
-/* Replaces a path in the merge table by a new one; the old one is handed over. */
-static __attribute__((noinline)) struct hp_path *replace_fold(struct hp_detector *d,
-                                                              const struct hp_path *out,
-                                                              struct hp_path_fold *place,
-                                                              const struct hp_path_fold *new)
-{
-    store_paths(d, out);
-    hp_detector_unfold(d, place);
-    *place = *new;
-    return &d->paths[d->n_paths];
-}
-
 /* --- The slow way ----------------------------------------------------------------------------- */
 
 static void retire(struct hp_detector *d, const struct hp_code *code, uint32_t from, uint32_t to)
@@ -187,16 +162,6 @@ ALWAYS_INLINE void slow_segment(const struct run *r, struct state *s, const stru
     copy(s, &seen);
 }
 
-/* Whether an indirect jump out of the segment may be a longjmp. */
-ALWAYS_INLINE bool may_land(const struct run *r, const struct hp_path_segment *segment,
-                            const struct hp_step *to)
-{
-    uint32_t landing = r->plan->units[to->unit].landing;
-    if (landing == HP_LANDING_UNASKED)
-        landing = hp_path_plan_landing(r->plan, to->unit, to->first);
-    return landing != HP_LANDING_NOT && segment->to != HP_NO_ID && landing != segment->to;
-}
-
 /* --- The loop --------------------------------------------------------------------------------- */
 
 static void take_targets(struct hp_detector *d, struct hp_path_entry *top, struct hp_path *path)
@@ -211,32 +176,8 @@ static void take_targets(struct hp_detector *d, struct hp_path_entry *top, struc
     top->n_targets = 0;
 }
 
-/* Counts the path in the merge table. */
-ALWAYS_INLINE void fold(const struct run *r, struct state *s)
+ALWAYS_INLINE void emit(const struct run *r, struct state *s)
 {
-    uint64_t hash = (s->outcomes ^ (uint64_t)s->block << 32 ^ (uint64_t)s->length << 24) *
-                    UINT64_C(0x9e3779b97f4a7c15);
-    struct hp_path_fold *place = &r->d->fold[hash >> (64 - HP_FOLD_BITS)];
-    if (__builtin_expect(place->outcomes == s->outcomes && place->block == s->block &&
-                             place->length == (uint32_t)s->length && place->insns == s->insns,
-                         1)) {
-        place->times++;
-        return;
-    }
-    struct hp_path_fold new = {.outcomes = s->outcomes,
-                               .times = 1,
-                               .block = s->block,
-                               .length = (uint32_t)s->length,
-                               .insns = s->insns < UINT32_MAX ? (uint32_t)s->insns : UINT32_MAX};
-    s->out = replace_fold(r->d, s->out, place, &new);
-}
-
-ALWAYS_INLINE void emit(const struct run *r, struct state *s, const enum way way)
-{
-    if (way == FOLDING) {
-        fold(r, s);
-        return;
-    }
     struct hp_path *path = s->out++;
     *path = (struct hp_path){
         .start = s->start,
@@ -246,11 +187,11 @@ ALWAYS_INLINE void emit(const struct run *r, struct state *s, const enum way way
         .events = 1,
         .length = (uint8_t)s->length,
     };
-    if (way == BY_ADDRESS && s->top->n_targets)
+    if (s->top->n_targets)
         take_targets(r->d, s->top, path);
-    if (__builtin_expect(s->out == r->d->paths + HP_PATHS_MAX, 0) ||
-        (way == BY_ADDRESS &&
-         __builtin_expect(r->d->n_targets > HP_DETECTOR_TARGETS - HP_PATH_MAX_LENGTH, 0)))
+    if (__builtin_expect(s->out == r->d->paths + HP_PATHS_MAX ||
+                             r->d->n_targets > HP_DETECTOR_TARGETS - HP_PATH_MAX_LENGTH,
+                         0))
         s->out = flush(r->d, s->out);
 }
 
@@ -280,83 +221,28 @@ ALWAYS_INLINE void apply(struct state *s, const struct hp_path_segment *segment,
     s->instructions += segment->insns;
 }
 
-/* The act that an extension leaves. */
-ALWAYS_INLINE unsigned extended(const struct run *r, struct state *s, unsigned act)
-{
-    uint32_t *extension = &s->top->extension;
-    if (act == HP_ACT_EXTENDED_RETURN) {
-        if (*extension == 0)
-            return HP_ACT_RETURN;
-        --*extension;
-        return HP_ACT_NONE;
-    }
-    if (*extension == r->d->ppcr.max_extension)
-        return act == HP_ACT_EXTENDED_CALL ? HP_ACT_CALL : HP_ACT_CYCLE;
-    ++*extension;
-    return HP_ACT_NONE;
-}
-
 /* Runs the segment and its act, which leads to `target`, the block `to`; `step` is the unit's. */
 ALWAYS_INLINE void run_segment(const struct run *r, struct state *s, const struct hp_step *step,
-                               const struct hp_path_segment *segment, uint64_t target, uint32_t to,
-                               const enum way way)
+                               const struct hp_path_segment *segment, uint64_t target, uint32_t to)
 {
     bool taken = target != segment->fall;
     unsigned act = segment->act[taken];
-    if (__builtin_expect(s->length + segment->length > s->room, 0)) {
+    if (__builtin_expect(s->length + segment->length > s->room || act == HP_ACT_SLOW, 0)) {
         slow_segment(r, s, step, segment);
         return;
     }
-    if (way != BY_ADDRESS && __builtin_expect(act >= HP_ACT_EXTENDED_LOOP, 0))
-        act = extended(r, s, act);
-    if (act == HP_ACT_NONE) {
-        apply(s, segment, taken);
+    apply(s, segment, taken);
+    if (act == HP_ACT_NONE)
+        return;
+    if (act == HP_ACT_ADDRESS && target > segment->place) {
+        add_target(r, s->top, target);
         return;
     }
-    switch (act) {
-    case HP_ACT_INDIRECT:
-        if (way == BY_ADDRESS || may_land(r, segment, step + 1))
-            break;
-        /* fallthrough */
-    case HP_ACT_CYCLE:
-        apply(s, segment, taken);
-        emit(r, s, way);
-        start_path(s, target, to);
-        return;
-    case HP_ACT_CALL:
-        if (way == BY_ADDRESS || s->top >= s->end)
-            break;
-        apply(s, segment, taken);
-        store_top(s);
-        s->top++;
-        s->return_to = segment->place;
-        start_path(s, target, to);
-        return;
-    case HP_ACT_RETURN:
-        if (way == BY_ADDRESS || (s->return_to != target && s->return_to) || s->top == s->bottom)
-            break;
-        apply(s, segment, taken);
-        emit(r, s, way);
-        s->top--;
-        load_top(s);
-        return;
-    case HP_ACT_ADDRESS:
-        if (way != BY_ADDRESS)
-            break;
-        apply(s, segment, taken);
-        if (target > segment->place) {
-            add_target(r, s->top, target);
-            return;
-        }
-        emit(r, s, way);
-        start_path(s, target, to);
-        return;
-    }
-    slow_segment(r, s, step, segment);
+    emit(r, s);
+    start_path(s, target, to);
 }
 
-ALWAYS_INLINE void run_steps(const struct run *r, const struct hp_step *step, size_t n,
-                             const enum way way)
+static void run_steps(const struct run *r, const struct hp_step *step, size_t n)
 {
     const struct hp_step *const end = step + n;
     const struct hp_path_segment *units = r->plan->units;
@@ -368,33 +254,15 @@ ALWAYS_INLINE void run_steps(const struct run *r, const struct hp_step *step, si
         following = &units[step[1].unit];
         __builtin_prefetch(&units[(end - step > AHEAD ? step + AHEAD : end)->unit]);
         for (; segment->next; segment = &r->plan->more[segment->next])
-            run_segment(r, &s, step, segment, segment->target, segment->to, way);
-        run_segment(r, &s, step, segment, following->start, step[1].first, way);
+            run_segment(r, &s, step, segment, segment->target, segment->to);
+        run_segment(r, &s, step, segment, following->start, step[1].first);
     }
     struct state seen;
     copy(&seen, &s);
     store(r->d, &seen);
 }
 
-static __attribute__((noinline)) void run_by_class(const struct run *r, const struct hp_step *steps,
-                                                   size_t n)
-{
-    run_steps(r, steps, n, BY_CLASS);
-}
-
-static __attribute__((noinline)) void run_folding(const struct run *r, const struct hp_step *steps,
-                                                  size_t n)
-{
-    run_steps(r, steps, n, FOLDING);
-}
-
-static __attribute__((noinline)) void run_by_address(const struct run *r,
-                                                     const struct hp_step *steps, size_t n)
-{
-    run_steps(r, steps, n, BY_ADDRESS);
-}
-
-/* Makes the plan cover the code map; false: out of memory. */
+/* Makes the plan cover the code map, or has the memo; false: out of memory. */
 static bool have_plan(struct hp_detector *d, const struct hp_code *code)
 {
     if (!d->plan)
@@ -405,13 +273,26 @@ static bool have_plan(struct hp_detector *d, const struct hp_code *code)
             return false;
         hp_path_plan_init(d->plan, &d->ppcr, d->frames);
     }
+    if (!d->ppcr.by_address) {
+        d->memo = &d->plan->memo;
+        return hp_path_memo_bound(d->memo);
+    }
     return d->plan->n_units >= hp_code_n_units(code) || hp_path_plan_grow(d->plan, code) == HP_OK;
+}
+
+static void by_address(struct hp_detector *d, const struct hp_steps *steps)
+{
+    const struct hp_step *last = &steps->steps[steps->n];
+    struct run run = {.d = d, .plan = d->plan, .code = steps->code};
+    uint32_t n;
+    run_steps(&run, steps->steps, steps->n);
+    /* For the last unit only the inner transfers are known. */
+    hp_code_unit(steps->code, last->unit, &n);
+    retire_blocks(d, steps->code, last->unit, 0, n - 1, HP_NO_ID);
 }
 
 void hp_detector_steps(struct hp_detector *d, const struct hp_steps *steps)
 {
-    const struct hp_step *last = &steps->steps[steps->n];
-    uint32_t n;
     if (!have_plan(d, steps->code)) {
         d->out_of_memory = true;
         return;
@@ -419,15 +300,8 @@ void hp_detector_steps(struct hp_detector *d, const struct hp_steps *steps)
     if (d->fresh)
         hp_detector_begin(d, hp_code_block(steps->code, steps->steps[0].first)->start,
                           steps->steps[0].first);
-    d->code = steps->code;
-    struct run run = {.d = d, .plan = d->plan, .code = steps->code};
     if (d->ppcr.by_address)
-        run_by_address(&run, steps->steps, steps->n);
-    else if (d->fold)
-        run_folding(&run, steps->steps, steps->n);
+        by_address(d, steps);
     else
-        run_by_class(&run, steps->steps, steps->n);
-    /* For the last unit only the inner transfers are known. */
-    hp_code_unit(steps->code, last->unit, &n);
-    retire_blocks(d, steps->code, last->unit, 0, n - 1, HP_NO_ID);
+        hp_detector_by_memo(d, steps);
 }

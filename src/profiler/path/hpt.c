@@ -8,15 +8,18 @@
  * that our paths have. Extensions of the paper: random admission, floating accumulators and packed
  * entries (docs/better.md).
  */
+#include "base/grow.h"
 #include "profiler/path/hpt_admission.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct entry {
-    struct hp_path path;
-    uint64_t count; /* accumulator */
-    uint64_t used;  /* number of the path at its last use */
+#define NOBODY UINT32_MAX
+
+/* A path that comes with a number: what need not be computed again. */
+struct numbered {
+    uint32_t entry; /* where it was last; it still is if it is the owner */
+    uint32_t set, tag, events;
 };
 
 struct hp_hpt {
@@ -24,11 +27,24 @@ struct hp_hpt {
     struct hp_hpt_config config;
     struct hp_hpt_stats stats;
     uint32_t set_mask, set_bits;
-    uint64_t max;          /* of an accumulator */
-    uint64_t random;       /* state of the generator */
-    uint32_t *filled;      /* used ways of a set: the first ones */
-    uint32_t *tags;        /* by entry: half of the hash of its path */
-    struct entry *entries; /* sets one after the other */
+    uint64_t max;         /* of an accumulator */
+    uint64_t random;      /* state of the generator */
+    uint32_t *filled;     /* used ways of a set: the first ones */
+    uint32_t n_filled;    /* of all sets */
+    uint32_t n_strangers; /* entries in use that are nobody's */
+    /* By entry, sets one after the other. */
+    uint32_t *owners; /* the number of its path; NOBODY: unknown, or the entry is empty */
+    uint64_t *counts; /* accumulators */
+    uint64_t *used;   /* number of the execution at its last use */
+    /* Nobody's only: see path_of(). */
+    uint32_t *tags; /* half of the hash of its path */
+    struct hp_path *paths;
+    /* Paths by number. */
+    uint64_t source;
+    struct numbered *numbered;
+    struct hp_path *known;
+    size_t n_numbered, cap_numbered, cap_known;
+    bool without_events; /* there is one without */
 };
 
 /* --- The table -------------------------------------------------------------------------------- */
@@ -64,69 +80,214 @@ static uint64_t add(struct hp_hpt *t, uint64_t count, uint64_t events)
 }
 
 /* The way of a full set to replace: the first of the least. */
-static uint32_t victim(const struct hp_hpt *t, const struct entry *set)
+static uint32_t victim(const struct hp_hpt *t, size_t base)
 {
+    const uint64_t *by = (t->config.policy == HP_HPT_LRU ? t->used : t->counts) + base;
     uint32_t least = 0;
     for (uint32_t w = 1; w < t->config.ways; w++)
-        if (t->config.policy == HP_HPT_LRU ? set[w].used < set[least].used
-                                           : set[w].count < set[least].count)
+        if (by[w] < by[least])
             least = w;
     return least;
 }
 
-/* A miss. With random admission a path continues from the count of the one it replaces. */
-static __attribute__((noinline)) void miss(struct hp_hpt *t, uint32_t set, uint32_t tag,
-                                           const struct hp_path *path)
+static const struct hp_path *path_of(const struct hp_hpt *t, size_t entry)
+{
+    uint32_t owner = t->owners[entry];
+    return owner == NOBODY ? &t->paths[entry] : &t->known[owner];
+}
+
+/* The entry of the path; NOBODY: it has none. */
+static uint32_t find(const struct hp_hpt *t, uint32_t set, uint32_t tag, const struct hp_path *path)
+{
+    size_t base = (size_t)set * t->config.ways;
+    for (size_t e = base; e < base + t->filled[set]; e++) {
+        uint32_t owner = t->owners[e];
+        if ((owner == NOBODY ? t->tags[e] : t->numbered[owner].tag) == tag &&
+            hp_path_same(path_of(t, e), path))
+            return (uint32_t)e;
+    }
+    return NOBODY;
+}
+
+/* Gives an entry of the set to a path that has none, with its first count: the entry, which is
+ * nobody's. With random admission it continues from the count of the one that it replaces, or is
+ * not admitted: NOBODY. */
+static uint32_t admit(struct hp_hpt *t, uint32_t set, uint32_t events)
 {
     size_t base = (size_t)set * t->config.ways;
     bool full = t->filled[set] == t->config.ways;
-    uint32_t way = full ? victim(t, t->entries + base) : t->filled[set];
-    struct entry *entry = &t->entries[base + way];
+    size_t entry = base + (full ? victim(t, base) : t->filled[set]);
     uint64_t count = 0;
     if (t->config.policy == HP_HPT_RANDOM_ADMISSION) {
-        if (path->events == 0)
-            return;
-        if (full && !hp_hpt_admits(hp_hpt_draw(&t->random), entry->count, path->events))
-            return;
-        count = full ? entry->count : 0;
+        if (events == 0)
+            return NOBODY;
+        if (full && !hp_hpt_admits(hp_hpt_draw(&t->random), t->counts[entry], events))
+            return NOBODY;
+        count = full ? t->counts[entry] : 0;
     }
     t->filled[set] += !full;
+    t->n_filled += !full;
     t->stats.replacements += full;
-    t->tags[base + way] = tag;
-    *entry =
-        (struct entry){.path = *path, .count = add(t, count, path->events), .used = t->stats.paths};
+    t->n_strangers += !full || t->owners[entry] != NOBODY;
+    t->owners[entry] = NOBODY;
+    t->counts[entry] = add(t, count, events);
+    return (uint32_t)entry;
 }
 
-/* `ways` is t->config.ways; faster when it is a constant. */
-static inline __attribute__((always_inline)) void take(struct hp_hpt *t, const struct hp_path *path,
-                                                       const uint32_t ways)
+static void take(struct hp_hpt *t, const struct hp_path *path)
 {
     uint32_t set = set_of(t, path), tag = (uint32_t)(hp_path_hash(path) >> 32);
-    size_t base = (size_t)set * ways;
-    struct entry *entries = t->entries + base;
-    uint32_t *tags = t->tags + base;
+    uint32_t entry = find(t, set, tag, path);
     t->stats.paths++;
-    for (uint32_t w = 0; w < t->filled[set]; w++) {
-        if (tags[w] != tag || !hp_path_same(&entries[w].path, path))
-            continue;
-        entries[w].count = add(t, entries[w].count, path->events);
-        entries[w].used = t->stats.paths;
+    if (entry != NOBODY) {
+        t->counts[entry] = add(t, t->counts[entry], path->events);
         t->stats.hits++;
-        return;
+    } else {
+        t->stats.misses++;
+        entry = admit(t, set, path->events);
+        if (entry == NOBODY)
+            return;
+        t->tags[entry] = tag;
+        t->paths[entry] = *path;
     }
-    t->stats.misses++;
-    miss(t, set, tag, path);
+    t->used[entry] = t->stats.paths;
 }
 
 static void on_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
 {
     struct hp_hpt *t = (struct hp_hpt *)sink;
-    if (t->config.ways == 4)
-        for (size_t i = 0; i < paths->n; i++)
-            take(t, &paths->paths[i], 4);
-    else
-        for (size_t i = 0; i < paths->n; i++)
-            take(t, &paths->paths[i], t->config.ways);
+    for (size_t i = 0; i < paths->n; i++)
+        take(t, &paths->paths[i]);
+}
+
+/* --- Paths by number -------------------------------------------------------------------------- */
+
+/* From here on, entries are nobody's. */
+static void forget_owners(struct hp_hpt *t)
+{
+    for (size_t e = 0; e < t->config.entries; e++) {
+        uint32_t owner = t->owners[e];
+        if (owner == NOBODY)
+            continue;
+        t->paths[e] = t->known[owner];
+        t->tags[e] = t->numbered[owner].tag;
+        t->owners[e] = NOBODY;
+    }
+    t->n_strangers = t->n_filled;
+}
+
+/* Covers all numbers in use. */
+static bool know(struct hp_hpt *t, const struct hp_known_paths *known)
+{
+    if (t->source != known->source) {
+        forget_owners(t);
+        t->source = known->source;
+        t->n_numbered = 0;
+    }
+    if (hp_grow(&t->numbered, &t->cap_numbered, known->n_known, sizeof *t->numbered) != HP_OK ||
+        hp_grow(&t->known, &t->cap_known, known->n_known, sizeof *t->known) != HP_OK)
+        return false;
+    for (size_t i = t->n_numbered; i < known->n_known; i++) {
+        const struct hp_path *path = &known->known[i].path;
+        t->known[i] = *path;
+        t->without_events |= path->events == 0;
+        t->numbered[i] = (struct numbered){.set = set_of(t, path),
+                                           .tag = (uint32_t)(hp_path_hash(path) >> 32),
+                                           .events = path->events};
+    }
+    t->n_numbered = known->n_known;
+    return true;
+}
+
+/* The path owns no entry. */
+static __attribute__((noinline)) void take_other(struct hp_hpt *t, uint32_t number)
+{
+    struct numbered *n = &t->numbered[number];
+    uint32_t entry = t->n_strangers ? find(t, n->set, n->tag, &t->known[number]) : NOBODY;
+    if (entry != NOBODY) {
+        t->counts[entry] = add(t, t->counts[entry], n->events);
+        t->stats.hits++;
+    } else {
+        t->stats.misses++;
+        entry = admit(t, n->set, n->events);
+        if (entry == NOBODY)
+            return;
+    }
+    t->used[entry] = t->stats.paths;
+    t->owners[entry] = number;
+    t->n_strangers--;
+    n->entry = entry;
+}
+
+static void take_numbers(struct hp_hpt *t, const uint32_t *numbers, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct numbered *path = &t->numbered[numbers[i]];
+        t->stats.paths++;
+        if (t->owners[path->entry] != numbers[i]) {
+            take_other(t, numbers[i]);
+            continue;
+        }
+        t->counts[path->entry] = add(t, t->counts[path->entry], path->events);
+        t->used[path->entry] = t->stats.paths;
+        t->stats.hits++;
+    }
+}
+
+/* The same for the table of the paper, with four ways, while it has no strangers: whether a path is
+ * there is hard to predict, so nothing depends on it but data. All paths have events: a way that is
+ * empty has the smallest count, 0, and after the first of these all are empty. */
+static __attribute__((noinline)) void take_numbers_4(struct hp_hpt *t, const uint32_t *numbers,
+                                                     size_t n)
+{
+    struct numbered *const numbered = t->numbered;
+    uint32_t *const owners = t->owners;
+    uint64_t *const counts = t->counts;
+    const uint64_t max = t->max;
+    uint64_t misses = 0, filled = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t number = numbers[i];
+        struct numbered *path = &numbered[number];
+        uint32_t entry = path->entry, base = path->set * 4;
+        const uint64_t *c = &counts[base];
+        /* All bits, or none. */
+        uint64_t missing = (uint64_t)(owners[entry] == number) - 1;
+        uint64_t second = -(uint64_t)(c[1] < c[0]), fourth = -(uint64_t)(c[3] < c[2]);
+        uint64_t low = c[0] ^ ((c[0] ^ c[1]) & second), high = c[2] ^ ((c[2] ^ c[3]) & fourth);
+        uint64_t upper = -(uint64_t)(high < low);
+        uint32_t least = base + (uint32_t)((second & 1 & ~upper) | ((2 | (fourth & 1)) & upper));
+        uint64_t count = counts[entry] & ~missing;
+        entry ^= (entry ^ least) & (uint32_t)missing;
+        count += path->events;
+        counts[entry] = count < max ? count : max;
+        if (__builtin_expect(owners[entry] == NOBODY, 0)) {
+            t->filled[path->set]++;
+            filled++;
+        }
+        owners[entry] = number;
+        path->entry = entry;
+        misses += missing & 1;
+    }
+    t->stats.paths += n;
+    t->stats.hits += n - misses;
+    t->stats.misses += misses;
+    t->stats.replacements += misses - filled;
+    t->n_filled += (uint32_t)filled;
+}
+
+static void on_known(struct hp_path_sink *sink, const struct hp_known_paths *known)
+{
+    struct hp_hpt *t = (struct hp_hpt *)sink;
+    const struct hp_hpt_config *c = &t->config;
+    if (!know(t, known)) {
+        for (size_t i = 0; i < known->n; i++)
+            take(t, &known->known[known->numbers[i]].path);
+    } else if (c->ways == 4 && c->policy == HP_HPT_LFU && !c->exponent_bits &&
+               t->n_strangers == 0 && !t->without_events && t->max < UINT64_MAX >> 1) {
+        take_numbers_4(t, known->numbers, known->n);
+    } else {
+        take_numbers(t, known->numbers, known->n);
+    }
 }
 
 enum hp_err hp_hpt_new(const struct hp_hpt_config *config, struct hp_hpt **hpt)
@@ -137,18 +298,23 @@ enum hp_err hp_hpt_new(const struct hp_hpt_config *config, struct hp_hpt **hpt)
         return hp_fail_nomem();
     uint32_t sets = config->entries / config->ways;
     t->sink.paths = on_paths;
+    t->sink.known = on_known;
     t->config = *config;
     t->set_mask = sets - 1;
     t->set_bits = hp_hpt_bits_for(sets);
     t->max = hp_hpt_most(config);
     t->random = HP_HPT_SEED;
     t->filled = calloc(sets, sizeof *t->filled);
+    t->owners = calloc(config->entries, sizeof *t->owners);
     t->tags = calloc(config->entries, sizeof *t->tags);
-    t->entries = calloc(config->entries, sizeof *t->entries);
-    if (!t->filled || !t->tags || !t->entries) {
+    t->counts = calloc(config->entries, sizeof *t->counts);
+    t->used = calloc(config->entries, sizeof *t->used);
+    t->paths = calloc(config->entries, sizeof *t->paths);
+    if (!t->filled || !t->owners || !t->tags || !t->counts || !t->used || !t->paths) {
         hp_hpt_free(t);
         return hp_fail_nomem();
     }
+    memset(t->owners, 0xff, config->entries * sizeof *t->owners);
     *hpt = t;
     return HP_OK;
 }
@@ -158,8 +324,13 @@ void hp_hpt_free(struct hp_hpt *t)
     if (!t)
         return;
     free(t->filled);
+    free(t->owners);
     free(t->tags);
-    free(t->entries);
+    free(t->counts);
+    free(t->used);
+    free(t->paths);
+    free(t->numbered);
+    free(t->known);
     free(t);
 }
 
@@ -173,8 +344,9 @@ size_t hp_hpt_paths(const struct hp_hpt *t, struct hp_path_count *paths)
     size_t n = 0;
     for (size_t set = 0; set <= t->set_mask; set++)
         for (size_t w = 0; w < t->filled[set]; w++) {
-            const struct entry *entry = &t->entries[set * t->config.ways + w];
-            paths[n++] = (struct hp_path_count){.path = entry->path, .count = entry->count};
+            size_t entry = set * t->config.ways + w;
+            paths[n++] =
+                (struct hp_path_count){.path = *path_of(t, entry), .count = t->counts[entry]};
         }
     return n;
 }
@@ -187,4 +359,7 @@ const struct hp_hpt_stats *hp_hpt_stats(const struct hp_hpt *hpt)
 void hp_hpt_clear(struct hp_hpt *t)
 {
     memset(t->filled, 0, ((size_t)t->set_mask + 1) * sizeof *t->filled);
+    memset(t->owners, 0xff, t->config.entries * sizeof *t->owners);
+    memset(t->counts, 0, t->config.entries * sizeof *t->counts);
+    t->n_filled = t->n_strangers = 0;
 }

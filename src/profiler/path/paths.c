@@ -12,6 +12,7 @@
 #define MOST_TIMES (UINT64_C(1) << 56) /* no program executes a path so often */
 
 struct window {
+    struct hp_path_sink sink;
     struct hp_complete *complete;
     struct hp_hpt *tables[HP_PATHS_TABLES];
     uint64_t insns;              /* so far */
@@ -75,8 +76,10 @@ static void to_window(struct profiler *p, const struct hp_paths *paths)
 
 /* A window ends with the path that fills it: its instructions are those of the paths finished in
  * it. */
-static void fill_windows(struct profiler *p, const struct hp_paths *paths)
+static void fill_windows(struct hp_path_sink *sink, const struct hp_paths *paths)
 {
+    struct profiler *p =
+        (struct profiler *)(void *)((char *)sink - offsetof(struct profiler, window.sink));
     for (size_t from = 0, i = 0; i < paths->n; i++) {
         p->window.insns += paths->paths[i].insns;
         bool full = p->window.insns >= p->config.window;
@@ -104,9 +107,22 @@ static void on_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
         to->paths(to, paths);
     }
     if (p->config.window)
-        fill_windows(p, paths);
+        fill_windows(&p->window.sink, paths);
     if (thread->extra)
         thread->extra->paths(thread->extra, paths);
+}
+
+static void on_known(struct hp_path_sink *sink, const struct hp_known_paths *known)
+{
+    struct thread *thread = (struct thread *)sink;
+    struct profiler *p = thread->profiler;
+    hp_path_sink_known(hp_complete_sink(thread->complete), known);
+    for (size_t i = 0; i < p->config.n_tables; i++)
+        hp_path_sink_known(hp_hpt_sink(p->tables[i]), known);
+    if (p->config.window)
+        hp_path_sink_known(&p->window.sink, known);
+    if (thread->extra)
+        hp_path_sink_known(thread->extra, known);
 }
 
 static void free_thread(struct thread *thread)
@@ -125,6 +141,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     if (!thread)
         return hp_fail_nomem();
     thread->sink.paths = on_paths;
+    thread->sink.known = on_known;
     thread->profiler = p;
     thread->info = *info;
     if (p->config.extra)
@@ -132,9 +149,6 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     enum hp_err err = hp_complete_new(p->config.max_paths, &thread->complete);
     if (err == HP_OK)
         err = hp_detector_new_shared(&p->plan, &thread->sink, &thread->detector);
-    /* The complete profile does not depend on the order; the others do. */
-    if (err == HP_OK && !thread->extra && !p->config.n_tables && !p->config.window)
-        err = hp_detector_fold(thread->detector);
     if (err != HP_OK) {
         free_thread(thread);
         return err;
@@ -275,6 +289,7 @@ static const struct hp_profiler_ops ops = {
 static enum hp_err make_windows(struct profiler *p)
 {
     size_t largest = 1;
+    p->window.sink.paths = fill_windows;
     HP_TRY(hp_complete_new(p->config.max_paths, &p->window.complete));
     for (size_t i = 0; i < p->config.n_tables; i++) {
         HP_TRY(hp_hpt_new(&p->config.tables[i], &p->window.tables[i]));

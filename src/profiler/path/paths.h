@@ -45,7 +45,7 @@ struct hp_range_source *hp_paths_ranges(struct hp_profiler *profiler);
 /* The results: for finish(), experiments and tests. Threads in order of their start. */
 struct hp_paths_thread_view {
     const struct hp_thread *thread;
-    const struct hp_complete *complete;
+    struct hp_complete *complete;
     const struct hp_detector_stats *stats;
     bool running; /* it has not ended */
 };

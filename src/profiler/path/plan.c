@@ -39,33 +39,15 @@ static bool is_computed(uint8_t flow)
     return flow == HP_FLOW_JUMP_IND || flow == HP_FLOW_CALL_IND || flow == HP_FLOW_RETURN;
 }
 
-/* The act of a class, which an extension may suppress. */
-static enum hp_path_act extended(const struct hp_ppcr *ppcr, enum hp_class class,
-                                 enum hp_path_act act)
+/* The act of a class. */
+static enum hp_path_act act_of(const struct hp_ppcr *ppcr, enum hp_class class)
 {
-    bool loop = ppcr->extension == HP_EXTEND_LOOP && class == HP_CLASS_BACKWARD;
-    bool call = ppcr->extension == HP_EXTEND_CALL && class == HP_CLASS_CALL;
-    bool back = ppcr->extension == HP_EXTEND_CALL && class == HP_CLASS_RETURN;
-    if (loop || call || back) {
-        if (ppcr->by_address)
-            return HP_ACT_SLOW;
-        if (loop && act == HP_ACT_CYCLE && (ppcr->ops[class] & HP_PATH_UPDATE))
-            return HP_ACT_EXTENDED_LOOP;
-        if (call && act == HP_ACT_CALL)
-            return HP_ACT_EXTENDED_CALL;
-        return back && act == HP_ACT_RETURN ? HP_ACT_EXTENDED_RETURN : HP_ACT_SLOW;
-    }
-    return act;
-}
-
-static enum hp_path_act act_of(const struct hp_path_plan *plan, enum hp_class class)
-{
-    const unsigned pop_push = HP_PATH_POP | HP_PATH_PUSH;
-    switch (plan->ppcr.ops[class] & pop_push) {
+    if (ppcr->extension == HP_EXTEND_LOOP && class == HP_CLASS_BACKWARD)
+        return HP_ACT_SLOW;
+    switch (ppcr->ops[class] & (HP_PATH_POP | HP_PATH_PUSH)) {
     case 0: return HP_ACT_NONE;
-    case HP_PATH_PUSH: return class == HP_CLASS_CALL ? HP_ACT_CALL : HP_ACT_SLOW;
-    case HP_PATH_POP: return class == HP_CLASS_RETURN ? HP_ACT_RETURN : HP_ACT_SLOW;
-    default: return class == HP_CLASS_INDIRECT && plan->frames ? HP_ACT_INDIRECT : HP_ACT_CYCLE;
+    case HP_PATH_POP | HP_PATH_PUSH: return HP_ACT_CYCLE;
+    default: return HP_ACT_SLOW;
     }
 }
 
@@ -74,7 +56,7 @@ static struct action action_of_class(const struct hp_path_plan *plan, enum hp_cl
     unsigned ops = plan->ppcr.ops[class];
     if (!(ops & (HP_PATH_UPDATE | HP_PATH_UPDATE_COUNT)))
         return slow;
-    enum hp_path_act act = extended(&plan->ppcr, class, act_of(plan, class));
+    enum hp_path_act act = act_of(&plan->ppcr, class);
     return act == HP_ACT_SLOW ? slow : (struct action){act, (ops & HP_PATH_UPDATE) != 0};
 }
 
@@ -94,10 +76,6 @@ static struct action action_of(const struct hp_path_plan *plan, const struct hp_
         return slow;
     if (!taken || !is_computed(block->flow))
         return action_of_class(plan, hp_detector_class(ppcr, &x));
-    if (!ppcr->by_address) {
-        x.target = NOWHERE;
-        return action_of_class(plan, hp_detector_class(ppcr, &x));
-    }
     struct action forward = action_of_class(plan, HP_CLASS_FORWARD);
     struct action backward = action_of_class(plan, HP_CLASS_BACKWARD);
     if (forward.act != HP_ACT_NONE || backward.act != HP_ACT_CYCLE || !forward.add || !backward.add)
@@ -118,17 +96,6 @@ static void extend(struct hp_path_segment *segment, const struct hp_block *block
     segment->n++;
 }
 
-/* Whether an indirect jump between the two blocks may be a longjmp: from one function into the
- * middle of another. */
-static bool may_land(const struct hp_path_plan *plan, uint32_t from, uint32_t to)
-{
-    struct hp_frame_source *frames = plan->frames;
-    if (frames->is_entry(frames, to))
-        return false;
-    uint32_t left = frames->function_of(frames, from), entered = frames->function_of(frames, to);
-    return left != HP_NO_ID && entered != HP_NO_ID && left != entered;
-}
-
 /* The last transfer goes to a block of the unit. */
 static void close_inside(struct hp_path_segment *segment, const struct hp_block *block, uint32_t to,
                          const struct hp_block *next, bool taken, struct action action)
@@ -139,7 +106,7 @@ static void close_inside(struct hp_path_segment *segment, const struct hp_block 
     segment->fall = taken ? NOWHERE : next->start;
     segment->target = next->start;
     segment->to = to;
-    segment->place = action.act == HP_ACT_ADDRESS ? block->last : block->end;
+    segment->place = block->last;
     if (behind)
         action.act = HP_ACT_SLOW;
     segment->act[0] = segment->act[1] = (uint8_t)action.act;
@@ -158,12 +125,9 @@ static void close_last(const struct hp_path_plan *plan, const struct hp_code *co
     segment->add = add;
     segment->act[0] = (uint8_t)(fell.add == add ? fell.act : HP_ACT_SLOW);
     segment->act[1] = (uint8_t)taken.act;
-    /* A computed call to the next instruction is not a call: it must be detected. */
-    bool watch_behind = is_computed(block->flow) && !plan->ppcr.by_address;
-    segment->fall = falls || watch_behind ? block->end : NOWHERE;
-    segment->place = taken.act == HP_ACT_ADDRESS ? block->last : block->end;
-    segment->to =
-        taken.act == HP_ACT_INDIRECT ? plan->frames->function_of(plan->frames, id) : HP_NO_ID;
+    segment->fall = falls ? block->end : NOWHERE;
+    segment->place = block->last;
+    segment->to = HP_NO_ID;
 }
 
 static enum hp_err reserve(struct hp_path_segment **array, size_t *cap, size_t need)
@@ -194,7 +158,6 @@ static void keep(struct hp_path_plan *plan, struct hp_path_segment *segment, siz
     else
         plan->more[plan->n_more++] = *segment;
     *segment = (struct hp_path_segment){.start = segment->start,
-                                        .landing = segment->landing,
                                         .first = (uint8_t)(segment->first + segment->n)};
 }
 
@@ -203,8 +166,7 @@ static void plan_unit(struct hp_path_plan *plan, const struct hp_code *code, siz
     uint32_t n;
     const uint32_t *blocks = hp_code_unit(code, (uint32_t)unit, &n);
     const struct hp_block *table = hp_code_blocks(code);
-    struct hp_path_segment segment = {.start = table[blocks[0]].start,
-                                      .landing = HP_LANDING_UNASKED};
+    struct hp_path_segment segment = {.start = table[blocks[0]].start};
     bool is_first = true;
     for (uint32_t i = 0; i + 1 < n; i++) {
         const struct hp_block *block = &table[blocks[i]], *next = &table[blocks[i + 1]];
@@ -214,8 +176,6 @@ static void plan_unit(struct hp_path_plan *plan, const struct hp_code *code, siz
             extend(&segment, block, taken, action.add);
             continue;
         }
-        if (action.act == HP_ACT_INDIRECT)
-            action.act = may_land(plan, blocks[i], blocks[i + 1]) ? HP_ACT_SLOW : HP_ACT_CYCLE;
         close_inside(&segment, block, blocks[i + 1], next, taken, action);
         keep(plan, &segment, unit, is_first, false);
         is_first = false;
@@ -239,24 +199,16 @@ enum hp_err hp_path_plan_grow(struct hp_path_plan *plan, const struct hp_code *c
     return HP_OK;
 }
 
-uint32_t hp_path_plan_landing(struct hp_path_plan *plan, uint32_t unit, uint32_t block)
-{
-    uint32_t *landing = &plan->units[unit].landing;
-    if (*landing == HP_LANDING_UNASKED)
-        *landing = plan->frames->is_entry(plan->frames, block)
-                       ? HP_LANDING_NOT
-                       : plan->frames->function_of(plan->frames, block);
-    return *landing;
-}
-
 void hp_path_plan_init(struct hp_path_plan *plan, const struct hp_ppcr *ppcr,
                        struct hp_frame_source *frames)
 {
     *plan = (struct hp_path_plan){.ppcr = *ppcr, .frames = frames};
+    hp_path_memo_init(&plan->memo);
 }
 
 void hp_path_plan_fini(struct hp_path_plan *plan)
 {
+    hp_path_memo_fini(&plan->memo);
     free(plan->units);
     free(plan->more);
     *plan = (struct hp_path_plan){0};

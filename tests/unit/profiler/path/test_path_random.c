@@ -5,13 +5,13 @@
  */
 #include "program_fixture.h"
 
-#include "hotpath/path.h"
+#include "profiler/path/detector_impl.h"
 
 #define FUNCTION_BYTES 64
 
 /* --- A detector behind a cursor --------------------------------------------------------------- */
 
-enum way { BY_BATCH, BY_STEPS, FOLDED, BY_BRANCH };
+enum way { BY_BATCH, BY_STEPS, BY_NUMBER, BY_BRANCH };
 
 /* Functions are 64 bytes of code; some have no symbol. */
 struct functions {
@@ -45,7 +45,7 @@ static bool is_entry(struct hp_frame_source *source, uint32_t block)
     return hp_code_block(f->code, block)->start % FUNCTION_BYTES == 0;
 }
 
-static uint64_t n_folded;
+static uint64_t n_known;
 
 static struct watcher *of_path_sink(struct hp_path_sink *sink)
 {
@@ -74,11 +74,20 @@ static void on_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
     struct watcher *w = of_path_sink(sink);
     assert_in_range(paths->n, 1, HP_PATHS_MAX);
     for (size_t i = 0; i < paths->n; i++) {
-        assert_true(w->way == FOLDED || paths->paths[i].more == 0);
-        for (uint32_t times = 0; times <= paths->paths[i].more; times++)
-            keep(w, &paths->paths[i], paths->targets);
-        n_folded += paths->paths[i].more;
+        assert_int_equal(paths->paths[i].more, 0);
+        keep(w, &paths->paths[i], paths->targets);
     }
+}
+
+static void on_known(struct hp_path_sink *sink, const struct hp_known_paths *known)
+{
+    struct watcher *w = of_path_sink(sink);
+    assert_in_range(known->n, 1, HP_PATHS_MAX);
+    for (size_t i = 0; i < known->n; i++) {
+        assert_true(known->numbers[i] < known->n_known);
+        keep(w, &known->known[known->numbers[i]].path, NULL);
+    }
+    n_known += known->n;
 }
 
 static void show_branches(struct watcher *w, const struct hp_batch *batch)
@@ -116,18 +125,21 @@ static void on_event(struct hp_sink *sink, const struct hp_event *event)
 
 /* The words, in pieces, to a detector. */
 static void watch(struct watcher *w, enum way way, const struct hp_ppcr *ppcr, struct program *p,
-                  struct hp_code *code, struct functions *functions)
+                  struct hp_code *code, struct functions *functions, struct hp_path_plan *plan)
 {
     struct hp_cursor *cursor;
     *w = (struct watcher){
         .sink = {.batch = on_batch, .event = on_event}, .path_sink.paths = on_paths, .way = way};
-    if (way == BY_STEPS || way == FOLDED)
+    if (way == BY_STEPS || way == BY_NUMBER)
         w->sink.steps = on_steps;
-    assert_int_equal(
-        hp_detector_new(ppcr, functions ? &functions->source : NULL, &w->path_sink, &w->detector),
-        HP_OK);
-    if (way == FOLDED)
-        assert_int_equal(hp_detector_fold(w->detector), HP_OK);
+    if (way == BY_NUMBER) {
+        w->path_sink.known = on_known;
+        assert_int_equal(hp_detector_new_shared(plan, &w->path_sink, &w->detector), HP_OK);
+    } else {
+        assert_int_equal(hp_detector_new(ppcr, functions ? &functions->source : NULL, &w->path_sink,
+                                         &w->detector),
+                         HP_OK);
+    }
     assert_int_equal(hp_cursor_new(code, NULL, &w->sink, &cursor), HP_OK);
     for (size_t at = 0; at < p->n_words;) {
         size_t n = 1 + random_below(&p->seed, 200);
@@ -197,28 +209,6 @@ static void compare(const struct watcher *a, const struct watcher *b, bool block
     assert_memory_equal(&s, &t, sizeof s);
 }
 
-static int by_all(const void *a, const void *b)
-{
-    return memcmp(a, b, sizeof(struct hp_path));
-}
-
-/* The same paths, in whatever order. */
-static void compare_folded(const struct watcher *a, const struct watcher *b)
-{
-    struct hp_path *paths = malloc((a->n + 1) * sizeof *paths);
-    assert_non_null(paths);
-    assert_int_equal(a->n, b->n);
-    if (a->n) {
-        memcpy(paths, a->paths, a->n * sizeof *paths);
-        qsort(paths, a->n, sizeof *paths, by_all);
-        qsort(b->paths, b->n, sizeof *paths, by_all);
-        assert_memory_equal(paths, b->paths, a->n * sizeof *paths);
-    }
-    assert_memory_equal(hp_detector_stats(a->detector), hp_detector_stats(b->detector),
-                        sizeof(struct hp_detector_stats));
-    free(paths);
-}
-
 /* --- Tests ------------------------------------------------------------------------------------ */
 
 static uint64_t n_paths, n_repairs, n_splits, n_signals;
@@ -228,7 +218,8 @@ static void run_seed(uint64_t seed, bool native, bool spoiled)
     struct program p;
     struct stream s;
     struct hp_ppcr ppcr;
-    struct watcher batches, steps, folded;
+    struct watcher batches, steps, first, again;
+    struct hp_path_plan plan;
     program_init(&p, seed);
     if (native)
         program_make_native(&p);
@@ -240,16 +231,22 @@ static void run_seed(uint64_t seed, bool native, bool spoiled)
                                   .code = s.code};
     struct functions *known = chance(&p, 80) ? &functions : NULL;
     random_ppcr(&p, &ppcr);
-    watch(&batches, BY_BATCH, &ppcr, &p, s.code, known);
-    watch(&steps, BY_STEPS, &ppcr, &p, s.code, known);
-    watch(&folded, FOLDED, &ppcr, &p, s.code, known);
+    watch(&batches, BY_BATCH, &ppcr, &p, s.code, known, NULL);
+    watch(&steps, BY_STEPS, &ppcr, &p, s.code, known, NULL);
+    /* The second of two detectors that share a memo knows everything in advance. */
+    hp_path_plan_init(&plan, &ppcr, known ? &known->source : NULL);
+    watch(&first, BY_NUMBER, &ppcr, &p, s.code, known, &plan);
+    watch(&again, BY_NUMBER, &ppcr, &p, s.code, known, &plan);
     compare(&batches, &steps, true);
-    compare_folded(&batches, &folded);
+    compare(&batches, &first, true);
+    compare(&batches, &again, true);
     n_paths += batches.n;
     n_repairs += hp_detector_stats(batches.detector)->repairs;
     n_splits += hp_detector_stats(batches.detector)->splits;
     n_signals += p.signals > 0;
-    watcher_fini(&folded);
+    watcher_fini(&again);
+    watcher_fini(&first);
+    hp_path_plan_fini(&plan);
     watcher_fini(&steps);
     watcher_fini(&batches);
     stream_fini(&s);
@@ -263,7 +260,7 @@ static void steps_are_batches(void **state)
         run_seed(seed, seed % 4 != 0, false);
     /* There was something to find. */
     assert_true(n_paths > 20000 && n_repairs > 100 && n_splits > 100 && n_signals > 100);
-    assert_true(n_folded > 1000);
+    assert_true(n_known > 20000);
 }
 
 static void steps_are_batches_of_nonsense(void **state)
@@ -288,8 +285,8 @@ static void branches_are_batches(void **state)
         stream_init(&s);
         program_run(&p, &s, 50 + random_below(&p.seed, 2000));
         random_ppcr(&p, &ppcr);
-        watch(&batches, BY_BATCH, &ppcr, &p, s.code, NULL);
-        watch(&branches, BY_BRANCH, &ppcr, &p, s.code, NULL);
+        watch(&batches, BY_BATCH, &ppcr, &p, s.code, NULL, NULL);
+        watch(&branches, BY_BRANCH, &ppcr, &p, s.code, NULL, NULL);
         compare(&batches, &branches, false);
         watcher_fini(&branches);
         watcher_fini(&batches);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What takes paths: the complete profile, the hot path table, and the measures that compare them.
  */
-#include "hotpath/path.h"
+#include "profiler/path/numbers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -461,6 +461,133 @@ static void coverage_is_that_of_the_heaviest(void **state)
     assert_percent(percent, 100.0);
 }
 
+/* --- Paths by number -------------------------------------------------------------------------- */
+
+static uint32_t next_random(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (uint32_t)(*state >> 33);
+}
+
+static void same_contents(const struct hp_hpt *a, const struct hp_hpt *b)
+{
+    static struct hp_path_count x[1024], y[1024];
+    size_t n = hp_hpt_paths(a, x);
+    assert_int_equal(hp_hpt_paths(b, y), n);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(hp_path_same(&x[i].path, &y[i].path));
+        assert_int_equal(x[i].count, y[i].count);
+    }
+    assert_memory_equal(hp_hpt_stats(a), hp_hpt_stats(b), sizeof(struct hp_hpt_stats));
+}
+
+static void same_profile(struct hp_complete *a, struct hp_complete *b)
+{
+    size_t n, m;
+    const struct hp_path_count *x = hp_complete_paths(a, &n), *y = hp_complete_paths(b, &m);
+    assert_int_equal(n, m);
+    for (size_t i = 0; i < n; i++)
+        assert_memory_equal(&x[i], &y[i], sizeof *x);
+    struct hp_path_count lost = hp_complete_lost(a), lost_too = hp_complete_lost(b);
+    assert_memory_equal(&lost, &lost_too, sizeof lost);
+}
+
+/* The same sequence, once as paths and once by number: with numbers of two sources in turn, with
+ * paths between that have none, and with a table that is cleared now and then. */
+static void numbers_are_paths(const char *text, uint32_t n_paths, uint32_t events, uint64_t most)
+{
+    enum { ROUNDS = 400, BATCH = 200 };
+    struct hp_hpt_config config;
+    struct hp_path_numbers sources[2];
+    struct hp_hpt *a, *b;
+    struct hp_complete *c, *d;
+    uint64_t seed = n_paths;
+    assert_int_equal(hp_hpt_parse(text, &config), HP_OK);
+    assert_int_equal(hp_hpt_new(&config, &a), HP_OK);
+    assert_int_equal(hp_hpt_new(&config, &b), HP_OK);
+    assert_int_equal(hp_complete_new(most, &c), HP_OK);
+    assert_int_equal(hp_complete_new(most, &d), HP_OK);
+    hp_path_numbers_init(&sources[0]);
+    hp_path_numbers_init(&sources[1]);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct hp_path_numbers *source = &sources[round / 37 % 2];
+        struct hp_path paths[BATCH];
+        uint32_t numbers[BATCH];
+        size_t n = 1 + next_random(&seed) % BATCH;
+        for (size_t i = 0; i < n; i++) {
+            uint32_t which = next_random(&seed) % n_paths;
+            which = next_random(&seed) % 3 ? which % (1 + n_paths / 8) : which;
+            uint32_t own = events > 1 ? which % events : 1;
+            paths[i] = path_at(64 + which * 4, which / 3, (uint8_t)(which % 5), own);
+        }
+        give(hp_hpt_sink(a), paths, n);
+        give(hp_complete_sink(c), paths, n);
+        if (next_random(&seed) % 16 == 0) {
+            give(hp_hpt_sink(b), paths, n);
+            give(hp_complete_sink(d), paths, n);
+        } else {
+            for (size_t i = 0; i < n; i++)
+                numbers[i] = hp_path_numbers_get(source, &paths[i]);
+            struct hp_known_paths known = {.numbers = numbers,
+                                           .n = n,
+                                           .known = source->known,
+                                           .n_known = source->n,
+                                           .source = source->source};
+            hp_path_sink_known(hp_hpt_sink(b), &known);
+            hp_path_sink_known(hp_complete_sink(d), &known);
+        }
+        same_contents(a, b);
+        if (round % 50 == 49) {
+            same_profile(c, d);
+            hp_hpt_clear(a);
+            hp_hpt_clear(b);
+        }
+        if (round % 150 == 149) {
+            hp_complete_clear(c);
+            hp_complete_clear(d);
+        }
+    }
+    assert_true(hp_hpt_stats(a)->hits > 1000);
+    hp_path_numbers_fini(&sources[0]);
+    hp_path_numbers_fini(&sources[1]);
+    hp_hpt_free(a);
+    hp_hpt_free(b);
+    hp_complete_free(c);
+    hp_complete_free(d);
+}
+
+static void numbers_are_paths_in_any_table(void **state)
+{
+    (void)state;
+    numbers_are_paths("vaswani", 3000, 1, 0);
+    numbers_are_paths("vaswani", 100, 1, 0); /* some sets are never full */
+    numbers_are_paths("16x4", 100, 1, 50);
+    numbers_are_paths("16x4,bits=8", 60, 200,
+                      0); /* counts saturate, and some paths have no events */
+    numbers_are_paths("64x4,index=address,policy=lru", 300, 1, 0);
+    numbers_are_paths("64x2", 300, 3, 0);
+    numbers_are_paths("16x4,policy=rap", 100, 4, 0);
+    numbers_are_paths("12x3,index=fold,policy=rap,bits=8,exponent=3", 100, 50, 0);
+    numbers_are_paths("random-admission", 3000, 1, 100);
+}
+
+/* A path whose instructions differ from the first execution's has no number. */
+static void other_executions_have_no_number(void **state)
+{
+    (void)state;
+    struct hp_path_numbers numbers;
+    struct hp_path path = path_at(16, 1, 2, 1);
+    hp_path_numbers_init(&numbers);
+    assert_int_equal(hp_path_numbers_get(&numbers, &path), 0);
+    path.insns++;
+    assert_int_equal(hp_path_numbers_get(&numbers, &path), HP_NO_ID);
+    path.insns--;
+    assert_int_equal(hp_path_numbers_get(&numbers, &path), 0);
+    path.outcomes = 0;
+    assert_int_equal(hp_path_numbers_get(&numbers, &path), 1);
+    hp_path_numbers_fini(&numbers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +607,8 @@ int main(void)
         cmocka_unit_test(tables_are_written_as_they_are_read),
         cmocka_unit_test(overlap_is_the_common_share),
         cmocka_unit_test(coverage_is_that_of_the_heaviest),
+        cmocka_unit_test(numbers_are_paths_in_any_table),
+        cmocka_unit_test(other_executions_have_no_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -151,7 +151,7 @@ static bool is_comparable(const struct routine *routine)
 }
 
 /* Executions of the detector's paths that start in the function and are this one. */
-static uint64_t detected(const struct hp_complete *complete, const struct hp_cfg_signature *s)
+static uint64_t detected(struct hp_complete *complete, const struct hp_cfg_signature *s)
 {
     size_t n;
     uint64_t count = 0;
@@ -184,7 +184,7 @@ static void check_weights(const struct hp_numbering *numbering,
     assert_int_equal(chords, stats->chords);
 }
 
-static void check_routine(const struct routine *routine, const struct hp_complete *complete,
+static void check_routine(const struct routine *routine, struct hp_complete *complete,
                           struct totals *totals)
 {
     size_t n;

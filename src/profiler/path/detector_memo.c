@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Path detection by units, from memory: the same as detector.c, an arc of the memo at a time. What
+ * the memo does not know goes through hp_detector_transfer(), one transfer at a time, and is noted
+ * there if it depends on nothing but the node and the symbol.
+ *
+ * While this runs, the detector's entries are valid up to `written`, and so is `return_to` of that
+ * one. Above, the memo's nodes say what they are, and the node of the top is a variable. When it
+ * returns, all entries are valid, and the nodes are only what spares a return a look-up.
+ */
+#include "profiler/path/detector_impl.h"
+
+#include <string.h>
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/* A symbol may finish so many paths. */
+#define ROOM (2 * HP_RUN_MAX)
+_Static_assert(ROOM < HP_PATHS_MAX, "there is room for them");
+
+struct run {
+    struct hp_detector *d;
+    struct hp_path_memo *memo;
+    const struct hp_code *code;
+    const struct hp_block *table;
+};
+
+struct state {
+    uint32_t node; /* 0: unknown; then everything is in the detector, and the next is valid */
+    uint32_t last; /* block whose successor is unknown */
+    uint32_t *nodes;
+    size_t top, bottom, written; /* entries */
+    size_t full;                 /* with so many, a call overflows */
+    size_t most;                 /* there may be no more */
+    uint32_t *out;
+    uint64_t insns, branches;
+};
+
+/* --- Between the nodes and the detector ------------------------------------------------------- */
+
+static void write_entry(struct hp_detector *d, const struct hp_path_memo *memo, size_t written,
+                        size_t i, uint32_t id)
+{
+    const struct hp_path_node *node = &memo->nodes[id];
+    uint64_t return_to =
+        i > written ? memo->nodes[d->nodes[i - 1]].return_to : d->entries[i].return_to;
+    d->entries[i] = (struct hp_path_entry){.start = node->start,
+                                           .outcomes = node->outcomes,
+                                           .insns = node->insns,
+                                           .return_to = return_to,
+                                           .block = node->block,
+                                           .extension = node->extension,
+                                           .length = node->length};
+}
+
+/* Makes the detector's state that of the loop. */
+static void store(const struct run *r, struct state *s)
+{
+    struct hp_detector *d = r->d;
+    d->stats.branches += s->branches;
+    d->stats.blocks += s->branches;
+    d->stats.instructions += s->insns;
+    s->branches = s->insns = 0;
+    d->n_numbers = (size_t)(s->out - d->numbers);
+    d->n = s->top + 1;
+    if (!s->node)
+        return;
+    for (size_t i = s->written; i < s->top; i++)
+        write_entry(d, r->memo, s->written, i, d->nodes[i]);
+    write_entry(d, r->memo, s->written, s->top, s->node);
+    d->pending.insns = r->memo->nodes[s->node].pending;
+    s->last = r->memo->nodes[s->node].last;
+}
+
+/* The node of the top entry. */
+static uint32_t node_of(const struct run *r, size_t i, uint32_t last, uint64_t return_to)
+{
+    const struct hp_detector *d = r->d;
+    const struct hp_path_entry *entry = &d->entries[i];
+    uint64_t pending = return_to ? 0 : d->pending.insns;
+    if (entry->insns > UINT32_MAX || entry->events || pending > UINT32_MAX || d->pending.events)
+        return 0;
+    return hp_path_memo_node(r->memo, &(struct hp_path_node){.start = entry->start,
+                                                             .outcomes = entry->outcomes,
+                                                             .return_to = return_to,
+                                                             .block = entry->block,
+                                                             .last = last,
+                                                             .insns = (uint32_t)entry->insns,
+                                                             .pending = (uint32_t)pending,
+                                                             .extension = entry->extension,
+                                                             .length = entry->length});
+}
+
+/* `node` is that of the detector's state. */
+static void load(const struct run *r, struct state *s, uint32_t node)
+{
+    struct hp_detector *d = r->d;
+    size_t limit = d->low + HP_DETECTOR_MAX_SPILL;
+    if (d->n_paths)
+        hp_detector_hand_over(d);
+    s->node = node;
+    s->nodes = d->nodes;
+    s->top = s->written = d->n - 1;
+    s->bottom = hp_detector_floor(d);
+    s->full = d->low + d->ppcr.stack_entries;
+    s->most = limit < d->cap ? limit : d->cap;
+    if (d->ppcr.overflow == HP_OVERFLOW_DROP_OLDEST && s->full < s->most)
+        s->most = s->full;
+    s->out = d->numbers + d->n_numbers;
+}
+
+/* --- Learning --------------------------------------------------------------------------------- */
+
+/* An arc that may be noted. */
+struct lesson {
+    uint32_t node, symbol;
+    bool good; /* so far, nothing else mattered */
+    size_t base, low, first_number;
+    uint64_t trouble, hand_overs, insns, branches, blocks, splits;
+    size_t n_calls, rise;
+    uint32_t calls[HP_RUN_MAX + 1];
+};
+
+/* Grows whenever what happened depends on the stack below. */
+static uint64_t trouble_of(const struct hp_detector_stats *stats)
+{
+    return stats->dropped + stats->underflows + stats->repairs + stats->purges + stats->unfinished +
+           stats->unfinished_insns;
+}
+
+static void begin(struct lesson *l, const struct hp_detector *d, uint32_t node, uint32_t symbol)
+{
+    l->node = node;
+    l->symbol = symbol;
+    l->good = node != 0 && d->n_paths == 0;
+    l->base = d->n;
+    l->low = d->low;
+    l->first_number = d->n_numbers;
+    l->trouble = trouble_of(&d->stats);
+    l->hand_overs = d->hand_overs;
+    l->insns = d->stats.instructions;
+    l->branches = d->stats.branches;
+    l->blocks = d->stats.blocks;
+    l->splits = d->stats.splits;
+    l->n_calls = l->rise = 0;
+}
+
+/* Fills in the effect; `arc` is what is known of it. */
+static void conclude(const struct run *r, const struct lesson *l, struct hp_path_arc *arc,
+                     uint32_t then)
+{
+    const struct hp_detector *d = r->d;
+    size_t n_paths = d->n_numbers - l->first_number;
+    size_t n_waiting = then == HP_MEMO_NONE ? d->n - l->base : 0;
+    uint64_t branches = d->stats.branches - l->branches;
+    uint64_t others = d->stats.blocks - l->blocks - branches;
+    uint64_t splits = d->stats.splits - l->splits;
+    if (d->n_paths || d->hand_overs != l->hand_overs || d->low != l->low ||
+        trouble_of(&d->stats) != l->trouble || hp_path_memo_arc(r->memo, l->node, l->symbol))
+        return;
+    arc->symbol = l->symbol;
+    arc->weight = (uint32_t)(d->stats.instructions - l->insns) | (uint32_t)branches
+                                                                     << HP_MEMO_BRANCHES;
+    arc->out = n_paths ? d->numbers[l->first_number] : HP_MEMO_NONE;
+    if (n_paths < 2 && !l->n_calls && !splits && !others && then == HP_MEMO_NONE) {
+        hp_path_memo_add(r->memo, l->node, arc, NULL);
+        return;
+    }
+    union {
+        struct hp_path_effect effect;
+        uint32_t words[sizeof(struct hp_path_effect) / 4 + 3 * (HP_RUN_MAX + 1)];
+    } noted = {.effect = {.n_paths = (uint8_t)n_paths,
+                          .n_waiting = (uint8_t)n_waiting,
+                          .n_calls = (uint8_t)l->n_calls,
+                          .rise = (uint8_t)l->rise,
+                          .splits = (uint8_t)splits,
+                          .others = (uint8_t)others,
+                          .then = then}};
+    uint32_t *list = noted.words + sizeof(struct hp_path_effect) / 4;
+    memcpy(list, d->numbers + l->first_number, n_paths * sizeof *list);
+    for (size_t i = 0; i < n_waiting; i++)
+        if (!(list[n_paths + i] = d->nodes[l->base - 1 + i]))
+            return;
+    memcpy(list + n_paths + n_waiting, l->calls, l->n_calls * sizeof *list);
+    arc->out = HP_MEMO_MANY;
+    hp_path_memo_add(r->memo, l->node, arc, &noted.effect);
+}
+
+/* Whether it leaves the frame of the top. */
+static bool is_leaving(const struct hp_detector *d, enum hp_class class)
+{
+    const struct hp_path_entry *top = &d->entries[d->n - 1];
+    if (class == HP_CLASS_RETURN && d->ppcr.extension == HP_EXTEND_CALL && top->extension)
+        return false;
+    if (class == HP_CLASS_BACKWARD && d->ppcr.extension == HP_EXTEND_LOOP &&
+        top->extension < d->ppcr.max_extension)
+        return false;
+    return (d->ppcr.ops[class] & (HP_PATH_POP | HP_PATH_PUSH)) == HP_PATH_POP;
+}
+
+/* Retires the block `from`. True: the frame of the top was left, as expected. */
+static bool retire(const struct run *r, struct lesson *l, uint32_t from, uint32_t to)
+{
+    struct hp_detector *d = r->d;
+    const struct hp_block *table = r->table;
+    bool taken = table[to].start != table[from].end || !hp_path_falls(r->code, &table[from]);
+    struct hp_path_transfer x = hp_path_transfer_of(table, from, to, taken);
+    enum hp_class class = hp_detector_class(&d->ppcr, &x);
+    bool leaving = is_leaving(d, class);
+    size_t n = d->n;
+    uint64_t return_to = d->entries[n - 1].return_to;
+    if (!hp_path_is_branch(table[from].flow)) {
+        hp_detector_retire(d, table, from, to, taken, 0);
+        return false;
+    }
+    if (class == HP_CLASS_INDIRECT && d->frames && hp_detector_may_land(d, &x))
+        l->good = false;
+    hp_detector_retire(d, table, from, to, taken, 0);
+    if (leaving) {
+        bool expected =
+            class == HP_CLASS_RETURN && return_to && return_to == x.target && d->n == n - 1;
+        l->good &= expected;
+        return expected;
+    }
+    if (d->n == n + 1 && class == HP_CLASS_CALL) {
+        d->nodes[n - 1] = node_of(r, n - 1, HP_NO_ID, x.end);
+        l->good &= n >= l->base;
+        if (l->good) {
+            l->calls[l->n_calls++] = (uint32_t)(n - l->base);
+            l->rise = d->n - l->base > l->rise ? d->n - l->base : l->rise;
+        }
+    } else if (d->n != n) {
+        l->good = false;
+    }
+    return false;
+}
+
+/* Runs the symbol, of which the memo knows nothing, one transfer at a time. */
+static __attribute__((noinline)) void learn(const struct run *r, struct state *s, uint32_t symbol,
+                                            uint32_t unit)
+{
+    struct hp_detector *d = r->d;
+    struct lesson l; /* its list is long, and written before it is read */
+    uint32_t n, first = 0, node = s->node;
+    store(r, s);
+    if (d->n_numbers > HP_PATHS_MAX - ROOM)
+        hp_detector_hand_over(d);
+    if (unit >= HP_MEMO_UNITS)
+        node = 0;
+    else
+        first = hp_memo_first(symbol);
+    const uint32_t *blocks = hp_code_unit(r->code, unit, &n);
+    uint32_t from = s->last;
+    begin(&l, d, node, symbol);
+    for (uint32_t i = first; i < n; i++) {
+        bool left = from != HP_NO_ID && retire(r, &l, from, blocks[i]);
+        from = blocks[i];
+        if (!left || d->n >= l.base)
+            continue;
+        uint32_t rest = i ? hp_memo_rest(unit, i) : unit;
+        bool clean = unit < HP_MEMO_UNITS && !d->pending.insns && !d->pending.events;
+        if (l.good && clean)
+            conclude(r, &l, &(struct hp_path_arc){0}, rest);
+        node = clean ? node_of(r, d->n - 1, HP_NO_ID, r->table[from].start) : 0;
+        begin(&l, d, node, rest);
+    }
+    node = node_of(r, d->n - 1, from, 0);
+    if (l.good && node && d->n >= l.base)
+        conclude(r, &l, &(struct hp_path_arc){.next = node}, HP_MEMO_NONE);
+    s->last = from;
+    load(r, s, node);
+}
+
+/* --- The loop --------------------------------------------------------------------------------- */
+
+/* Counts the calls of frames above the limit; they are few. */
+static void count_overflows(const struct run *r, const struct state *s,
+                            const struct hp_path_effect *e)
+{
+    const uint32_t *calls = e->list + e->n_paths + e->n_waiting;
+    for (uint32_t i = 0; i < e->n_calls; i++)
+        r->d->stats.overflows += s->top + 1 + calls[i] >= s->full;
+}
+
+/* Applies the effect; false: it cannot be, and nothing happened. */
+ALWAYS_INLINE bool apply(const struct run *r, struct state *s, const struct hp_path_effect *e)
+{
+    if (e->n_calls) {
+        size_t most = s->top + 1 + e->rise;
+        if (most > s->most)
+            return false;
+        if (most > s->full)
+            count_overflows(r, s, e);
+    }
+    for (uint32_t i = 0; i < e->n_paths; i++)
+        *s->out++ = e->list[i];
+    for (uint32_t i = 0; i < e->n_waiting; i++)
+        s->nodes[s->top++] = e->list[e->n_paths + i];
+    r->d->stats.splits += e->splits;
+    r->d->stats.blocks += e->others;
+    return true;
+}
+
+ALWAYS_INLINE void count_retired(struct state *s, uint32_t weight)
+{
+    s->insns += weight & ((1u << HP_MEMO_BRANCHES) - 1);
+    s->branches += weight >> HP_MEMO_BRANCHES;
+}
+
+/* Follows the arc, and those of what it returns to. HP_MEMO_NONE; or a symbol that must be learned,
+ * before which nothing is missing. */
+ALWAYS_INLINE uint32_t follow(const struct run *r, struct state *s, uint32_t symbol)
+{
+    const struct hp_path_arc *arc = hp_path_memo_arc(r->memo, s->node, symbol);
+    for (;;) {
+        const struct hp_path_arc *after = NULL;
+        if (!arc)
+            return symbol;
+        if (arc->out < HP_MEMO_MANY) {
+            *s->out++ = arc->out;
+        } else if (arc->out != HP_MEMO_NONE) {
+            const struct hp_path_effect *e = hp_path_memo_effect(r->memo, arc->out);
+            if (e->then != HP_MEMO_NONE) {
+                uint32_t below = s->top > s->bottom ? s->nodes[s->top - 1] : 0;
+                after = hp_path_memo_arc(r->memo, below, e->then);
+                if (!after)
+                    return symbol;
+            }
+            if (!apply(r, s, e))
+                return symbol;
+            symbol = e->then;
+        }
+        count_retired(s, arc->weight);
+        if (!after) {
+            s->node = arc->next;
+            return HP_MEMO_NONE;
+        }
+        s->top--;
+        s->written = s->top < s->written ? s->top : s->written;
+        s->node = s->nodes[s->top];
+        arc = after;
+    }
+}
+
+static __attribute__((noinline)) void hand_over(const struct run *r, struct state *s)
+{
+    r->d->n_numbers = (size_t)(s->out - r->d->numbers);
+    hp_detector_hand_over(r->d);
+    s->out = r->d->numbers;
+}
+
+void hp_detector_by_memo(struct hp_detector *d, const struct hp_steps *steps)
+{
+    struct run r = {
+        .d = d, .memo = d->memo, .code = steps->code, .table = hp_code_blocks(steps->code)};
+    struct state s = {.last = steps->steps[0].first};
+    if (d->generation != d->memo->generation) {
+        memset(d->nodes, 0, d->cap_nodes * sizeof *d->nodes);
+        d->generation = d->memo->generation;
+    }
+    if (d->n_numbers > HP_PATHS_MAX - ROOM)
+        hp_detector_hand_over(d);
+    load(&r, &s, node_of(&r, d->n - 1, s.last, 0));
+    for (size_t i = 1; i <= steps->n; i++) {
+        uint32_t unit = steps->steps[i].unit, unknown = follow(&r, &s, unit);
+        if (__builtin_expect(unknown != HP_MEMO_NONE, 0))
+            learn(&r, &s, unknown, unit);
+        if (__builtin_expect(s.out > d->numbers + HP_PATHS_MAX - ROOM, 0))
+            hand_over(&r, &s);
+    }
+    store(&r, &s);
+}
