@@ -9,8 +9,8 @@ const LONGEST = 3000; // rows of a listing, unless asked for more
 /** What a listing's shares are of: cycles where a machine ran, else instructions. */
 function weighing(model) {
     const { code, instructions } = model.data;
-    if (model.cycles && instructions.some((insn) => insn.cycles > 0))
-        return { by: "cycles", total: model.cycles, weight: (row) => instructions[code.insn[row]]?.cycles ?? 0 };
+    if (model.measured && instructions.some((insn) => insn.cycles > 0))
+        return { by: "cycles", total: model.measured, weight: (row) => instructions[code.insn[row]]?.cycles ?? 0 };
     return { by: "instructions", total: model.total, weight: (row, executed) => executed };
 }
 

@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 import { load, Unreadable } from "./load.js";
 import { Model } from "./model.js";
+import { countersView } from "./views/counters.js";
 import { flameView } from "./views/flame.js";
 import { functionsView } from "./views/functions.js";
 import { hotspotsView } from "./views/hotspots.js";
@@ -15,7 +16,7 @@ import { predictionsView } from "./views/predictions.js";
 import { themeButton } from "./theme.js";
 
 // A view: { id, label, item: what its rows are called in addresses, size(model): how many there are, present(model), create(model, go): { element, open(row, or -1) } }.
-const VIEWS = [overviewView, functionsView, pathsView, loopsView, hotspotsView, predictionsView, instructionsView, machineView, flameView];
+const VIEWS = [overviewView, functionsView, flameView, pathsView, loopsView, hotspotsView, predictionsView, instructionsView, machineView, countersView];
 
 const go = (where) => {
     location.hash = where;

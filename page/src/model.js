@@ -30,7 +30,8 @@ export class Model {
     constructor(data) {
         this.data = data;
         this.total = data.summary.instructions;
-        this.cycles = data.summary.cycles;
+        this.cycles = data.summary.cycles; // of the run, extrapolated where a machine ran in windows
+        this.measured = data.cpi.run[0]?.cycles ?? data.summary.cycles; // those that functions, lines and instructions have: in windows, of the windows
     }
 
     /** `make()`, once. */
@@ -73,6 +74,12 @@ export class Model {
 
     get instructionRows() {
         return this.once("instructionRows", () => new Map(this.data.instructions.map((insn, row) => [insn.address, row])));
+    }
+
+    /** Kinds of paths (rows) that were asked for; others come with samples of a machine. */
+    get askedKinds() {
+        const { kinds, sampling } = this.data;
+        return this.once("askedKinds", () => [...kinds.keys()].filter((row) => !sampling.some((sampler) => sampler.name === kinds[row].kind)));
     }
 
     functionName(row) {

@@ -64,6 +64,10 @@ int main(void) { int t = 0; for (int i = 0; i < 2000; i++) t += evil(i % 50); re
 PROFILES = ("-p", "exact,loops,paths,predictions,hotspots,cycles,instructions", "--machine", "modern",
             "--windows", "all", "--sample", "profileme,interval=200,pairs", "--predict", "net:10", "--predict", "net:50",
             "--predict", "path-profile:10", "--predict", "path-profile:50")
+WINDOWS = ("-p", "loops,paths,hotspots,cycles,instructions", "--machine", "modern", "--windows", "period=50K,detail=10K,ramp=2K,warm=all")
+# A compiler at work: thousands of functions, contexts and paths.
+COMPILED = "".join(f"double f{i}(double *a, int n) {{ double s = {i}; for (int k = 0; k < n; k++) s += a[k] * {i}; return s; }}\n"
+                   for i in range(60))
 
 
 def evil(value):
@@ -119,15 +123,21 @@ class Page(Case):
             os.remove(lock)
             raise unittest.SkipTest("npm could not get the tests' libraries")
 
-    def record(self, name, source, *options):
-        """A program's profile as (page, report, data)."""
-        program = self.build(name, source)
-        profile, page, report = self.path(name + ".hotpath"), self.path(name + ".html"), self.path(name + ".json")
-        self.hotpath("record", "-q", "-o", profile, *options, "--", program)
-        self.good("html", "-q", profile, "-o", page)
-        with open(report, "wb") as file:
-            file.write(self.good("report", "--json", profile))
-        return {"page": page, "report": report}, json.loads(self.good("html", "--data", profile))
+    def record(self, name, command, *options):
+        """A command's profile: files by what they are, and the data."""
+        profile = self.path(name + ".hotpath")
+        files = {"page": self.path(name + ".html"), "report": self.path(name + ".report.json"), "data": self.path(name + ".data.json")}
+        self.hotpath("record", "-q", "-o", profile, *options, "--", *command)
+        self.good("html", "-q", profile, "-o", files["page"])
+        for what, content in (("report", self.good("report", "--json", profile)), ("data", self.good("html", "--data", profile))):
+            with open(files[what], "wb") as file:
+                file.write(content)
+        return files, json.loads(content)
+
+    def compiler(self):
+        """A command that compiles without starting others."""
+        compiler = subprocess.run([tool("gcc"), "-print-prog-name=cc1"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+        return [compiler, "-quiet", "-O2", self.write("compiled.c", COMPILED), "-o", self.path("compiled.s")]
 
     def page(self, name, content):
         """A page with `content` for data: an object, or the text between the tags."""
@@ -138,15 +148,19 @@ class Page(Case):
         return {"page": self.write(name + ".html", template.replace(DATA, DATA + content))}
 
     def pages(self):
-        everything, data = self.record("all", PROGRAM, *PROFILES)
-        hostile, _ = self.record("hostile", HOSTILE, "-p", "exact,loops,paths,hotspots")
+        program = [self.build("all", PROGRAM)]
+        everything, data = self.record("all", program, *PROFILES)
+        default, _ = self.record("default", program)
+        windows, _ = self.record("windows", program, *WINDOWS)
+        huge, _ = self.record("huge", self.compiler(), "-p", "exact,loops,paths")
+        hostile, _ = self.record("hostile", [self.build("hostile", HOSTILE)], "-p", "exact,loops,paths,hotspots")
         empty = self.path("empty.hotpath")
         self.hotpath("record", "-q", "-o", empty, "-p", "none", "--", "/bin/true")
         self.good("html", "-q", empty, "-o", self.path("empty.html"))
         whole = base64.b64encode(gzip.compress(json.dumps(data).encode())).decode()
         with open(os.path.join(MODULES, "node_modules", "axe-core", "axe.min.js")) as file:
             axe = file.read()
-        return {"all": everything, "hostile": hostile, "empty": {"page": self.path("empty.html")},
+        return {"all": everything, "default": default, "windows": windows, "huge": huge, "hostile": hostile, "empty": {"page": self.path("empty.html")},
                 "strings": self.page("strings", hostile_data(data)), "big": self.page("big", large_data(data)),
                 "damaged": self.page("damaged", "!" + whole), "cut": self.page("cut", whole[:len(whole) // 2 // 4 * 4]),
                 "other": self.page("other", {"format": 2}), "list": self.page("list", [1]), "template": {"page": TEMPLATE},

@@ -64,7 +64,7 @@ test("tabs by arrow keys, / searches", at("all", "overview", async (page) => {
     assert.equal(await hashOf(page), "#functions");
     assert.ok(await focused(page, "#tab-functions"));
     await page.keyboard.press("End");
-    assert.equal(await hashOf(page), "#flame");
+    assert.equal(await hashOf(page), "#counters");
     await page.keyboard.press("ArrowRight");
     assert.equal(await hashOf(page), "#overview");
     await page.keyboard.press("ArrowRight");
@@ -160,7 +160,7 @@ test("paper is light, without what cannot be clicked, and nothing is cut", withP
     assert.ok((await page.pdf()).length > 20000);
 }, { colorScheme: "dark" }));
 
-const places = ["overview", "functions", "function/0", "paths", "path/0", "loops", "loop/0", "hotspots", "hotspot/0", "predictions", "instructions", "instruction/0", "machine", "flame"];
+const places = ["overview", "functions", "function/0", "paths", "path/0", "loops", "loop/0", "hotspots", "hotspot/0", "predictions", "instructions", "instruction/0", "machine", "counters", "flame"];
 
 test("a narrow screen has nothing beside it", withPage("all", "", async (page) => {
     for (const place of places) {

@@ -30,7 +30,7 @@ function columns(model) {
     const mostCycles = functions.cycles.reduce((most, cycles) => Math.max(most, cycles), 0);
     return [
         { label: "Self", number: true, width: "8.5rem", value: (row) => functions.self[row], cell: (row) => bar(functions.self[row] / model.total, functionColour(row), functions.self[0] / model.total), title: "Instructions executed in the function itself" },
-        model.cycles && { label: "Cycles", number: true, width: "8.5rem", value: (row) => functions.cycles[row], cell: (row) => bar(functions.cycles[row] / model.cycles, null, mostCycles / model.cycles) },
+        mostCycles > 0 && { label: "Cycles", number: true, width: "8.5rem", value: (row) => functions.cycles[row], cell: (row) => bar(functions.cycles[row] / model.measured, null, mostCycles / model.measured), title: "Of the cycles that were modelled" },
         known && { label: "Inclusive", number: true, width: "6rem", value: (row) => functions.inclusive[row], cell: (row) => share(functions.inclusive[row] / model.total), title: "With everything it calls" },
         { label: "Function", value: (row) => functions.name[row], cell: (row) => h("span", { class: "name", title: functions.name[row] }, functions.name[row]) },
         { label: "Instructions", number: true, low: true, width: "9.5rem", value: (row) => functions.self[row], cell: (row) => count(functions.self[row]) },

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 import { card, choice, h, table } from "../dom.js";
-import { count, decimals, share } from "../format.js";
+import { count, decimals, share, short } from "../format.js";
 import { causeColour, CAUSES } from "../colours.js";
 import { causesOf, chart, Plot, stack, tick } from "../chart.js";
-import { grid } from "../grid.js";
 
 const MOST_BARS = 20;
 
@@ -53,7 +52,7 @@ function divided(rows, by) {
 
 function extrapolation(run) {
     const more = run.extrapolated;
-    return more && h("p", { class: "note" }, `Observed in ${count(more.windows)} windows: CPI ${more.cpi.value.toFixed(3)} (${more.cpi.low.toFixed(3)} – ${more.cpi.high.toFixed(3)})${more.trusted ? "" : "; from so few windows the interval is not to be trusted"}. The stack is of the windows.`);
+    return more && h("p", { class: "note" }, `The whole run: about ${short(more.cycles.value)} cycles, CPI ${more.cpi.value.toFixed(3)} (${more.cpi.low.toFixed(3)} – ${more.cpi.high.toFixed(3)})${more.trusted ? "" : "; from so few windows the interval is not to be trusted"}. What is below is of the windows.`);
 }
 
 function stacks(model) {
@@ -75,29 +74,15 @@ function sampling(model) {
             rows.map((row) => [row.name, error(row.error_instruction), error(row.error_line), error(row.error_loop), error(row.error_function), row.samples ? count(row.samples) : "", row.samples ? count(row.lost) : "", row.overhead ? share(row.overhead) : ""])));
 }
 
-function counters(model) {
-    const { machine } = model.data;
-    const list = grid({
-        label: "Counters of the models", noun: ["counter", "counters"], rows: machine.length,
-        columns: [
-            { label: "Part", width: "14rem", value: (row) => machine[row].part },
-            { label: "Name", value: (row) => machine[row].name },
-            { label: "Value", number: true, width: "11rem", value: (row) => machine[row].value, cell: (row) => (machine[row].unit === "share" ? share(machine[row].value) : count(machine[row].value)) },
-        ],
-        search: (query) => (row) => `${machine[row].part} ${machine[row].name}`.toLowerCase().includes(query),
-    });
-    return card("Counters", null, list.element);
-}
-
 export const machineView = {
     id: "machine", label: "Machine",
-    present: (model) => model.data.cpi.run.length > 0 || model.data.machine.length > 0 || model.data.sampling.length > 0,
+    present: (model) => model.data.cpi.run.length > 0 || model.data.sampling.length > 0,
     create(model) {
         const run = model.data.cpi.run[0];
         return {
             element: h("div", { class: "view" },
-                run && card(`CPI ${decimals(run.cpi)}${model.data.summary.machine_name ? ` on ${model.data.summary.machine_name}` : ""}: ${count(run.cycles)} cycles, ${count(run.instructions)} instructions`, null, extrapolation(run), cpiStack(model)),
-                stacks(model), sampling(model), model.data.machine.length > 0 && counters(model)),
+                run && card(`CPI ${decimals(run.cpi)}${model.data.summary.machine_name ? ` on ${model.data.summary.machine_name}` : ""}: ${count(run.cycles)} cycles, ${count(run.instructions)} instructions${run.extrapolated ? `, in ${count(run.extrapolated.windows)} windows` : ""}`, null, extrapolation(run), cpiStack(model)),
+                stacks(model), sampling(model)),
             open() {},
         };
     },

@@ -20,7 +20,8 @@ function number(label, value, href, title) {
 
 function keyNumbers(model) {
     const { run, summary, data } = { ...model.data, data: model.data };
-    const many = (label, value, view, present) => present && number(label, short(value), `#${view}`, count(value));
+    const kind = data.kinds[model.askedKinds[0]];
+    const many = (label, value, view, present) => Boolean(present) && number(label, short(value), `#${view}`, count(value));
     return h("div", { class: "keys" },
         number("instructions", short(summary.instructions), null, count(summary.instructions)),
         summary.cycles !== null && summary.cycles !== undefined && number(`cycles${summary.machine_name ? ` on ${summary.machine_name}` : ""}`, short(summary.cycles), "#machine", count(summary.cycles)),
@@ -28,7 +29,7 @@ function keyNumbers(model) {
         number("time, observed", seconds(run.seconds), null, `${run.seconds} s`),
         number("branches", short(summary.branches), null, count(summary.branches)),
         many("functions", summary.functions, "functions", model.executed),
-        many("paths", summary.paths, "paths", data.paths.kind.length),
+        many("paths", kind?.paths, "paths", kind),
         many("loops", summary.loops, "loops", data.loops.length),
         many("hot spots", summary.hotspots, "hotspots", data.hotspots.length),
         many("threads", summary.threads, "overview", summary.threads > 1));
@@ -56,11 +57,11 @@ function loopsCard(model) {
 
 function pathsCard(model) {
     const { paths } = model.data;
-    const kind = paths.kind[0];
+    const kind = model.askedKinds[0] ?? -1;
     const rows = [];
-    for (let row = 0; row < paths.kind.length && paths.kind[row] === kind && rows.length < MOST; row++)
+    for (let row = paths.kind.indexOf(kind); row >= 0 && paths.kind[row] === kind && rows.length < MOST; row++)
         rows.push({ share: paths.instructions[row] / (model.total || 1), colour: functionColour(paths.function[row]), href: `#path/${row}`, name: model.functionName(paths.function[row]), note: `${short(paths.count[row])} × ${decimals(Math.round(paths.instructions[row] / (paths.count[row] || 1)))}` });
-    return rows.length > 0 && items("Paths", "paths", paths.kind.length, rows);
+    return rows.length > 0 && items("Paths", "paths", model.data.kinds[kind].paths, rows);
 }
 
 function instructionsCard(model) {
