@@ -58,6 +58,14 @@ export function stack(parts, total, { colour = causeColour, meaning = CAUSES, la
     })));
 }
 
+/** A row of `cpi` as a stack, with what the colours are. */
+export function stackWithLegend(row, most = Infinity) {
+    const causes = causesOf(row.causes);
+    const shown = [...causes].sort((a, b) => b[1] - a[1]).slice(0, most);
+    return [stack(causes, row.cycles, { label: "CPI stack" }), h("ul", { class: "legend" }, shown.map(([cause, cycles]) => h("li", { title: CAUSES[cause] },
+        h("span", { class: "swatch", style: { background: causeColour(cause) } }), `${cause} `, h("span", { class: "note" }, share(cycles / row.cycles)))))];
+}
+
 /** The causes of a row that are not 0, in the order of stacks. */
 export function causesOf(causes) {
     const known = Object.keys(CAUSES).filter((name) => causes[name] > 0);

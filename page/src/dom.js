@@ -46,13 +46,15 @@ export function card(title, extra, ...children) {
     return h("section", { class: "card" }, h("div", { class: "card-head" }, h("h3", null, title), extra), children);
 }
 
-/** A plain table: columns are { label, number }, rows are lists of texts or nodes. */
+const cellClass = ({ number, low }) => [number && "number", low && "low"].filter(Boolean).join(" ") || null;
+
+/** A plain table: columns are { label, number, low: goes where there is little room }, rows are lists of texts or nodes. */
 export function table(caption, columns, rows) {
     return h("div", { class: "scroll-x", tabindex: "0", role: "group", "aria-label": caption },
         h("table", { class: "plain" },
             h("caption", { class: "hidden" }, caption),
-            h("thead", null, h("tr", null, columns.map((column) => h("th", { scope: "col", class: column.number ? "number" : null }, column.label)))),
-            h("tbody", null, rows.map((row) => h("tr", null, row.map((cell, i) => h("td", { class: columns[i].number ? "number" : null }, cell)))))));
+            h("thead", null, h("tr", null, columns.map((column) => h("th", { scope: "col", class: cellClass(column) }, column.label)))),
+            h("tbody", null, rows.map((row) => h("tr", null, row.map((cell, i) => h("td", { class: cellClass(columns[i]) }, cell)))))));
 }
 
 /** A list of facts: pairs of a term and what it is. */

@@ -1,115 +1,80 @@
 // SPDX-License-Identifier: MIT
-// A flame graph: contexts below each other, as wide as their share. Laid out by d3-hierarchy; what would be narrower than a point is left out.
+// A flame graph: nodes of a tree below each other, as wide as their share. Laid out by d3-hierarchy; what would be narrower than a point is left out.
 import { hierarchy, partition } from "d3-hierarchy";
 import { h } from "./dom.js";
-import { count, many, share } from "./format.js";
+import { count, share } from "./format.js";
 import { functionColour } from "./colours.js";
+import { tell } from "./tip.js";
 
 const LINE = 20;
 const NARROWEST = 1 / 2000; // of the width
 
-/** What a flame graph is made of: { root, children(node), name(node), value(node), self(node), parent(node), colour(node) }. */
-export function contextTree(model) {
-    const { contexts } = model.data;
-    const roots = model.rootContexts;
-    const sum = roots.reduce((total, row) => total + contexts.inclusive[row], 0);
-    const ALL = -1; // above the first contexts of the threads
-    return {
-        root: ALL,
-        children: (node) => (node === ALL ? roots : [...model.childContexts.of(node)]),
-        parent: (node) => (node === ALL ? null : contexts.parent[node]),
-        value: (node) => (node === ALL ? sum : contexts.inclusive[node]),
-        self: (node) => (node === ALL ? 0 : contexts.self[node]),
-        name: (node) => (node === ALL ? "all" : model.functionName(contexts.function[node])),
-        link: (node) => (node === ALL || contexts.function[node] < 0 ? null : `#function/${contexts.function[node]}`),
-        colour: (node) => (node === ALL ? "var(--hue-none)" : functionColour(contexts.function[node])),
-        calls: (node) => (node === ALL ? 0 : contexts.calls[node]),
-    };
-}
+/** The module (row) of a node, or -1. */
+export const moduleOf = (model, node) => node.module ?? (node.f < 0 ? -1 : model.data.functions.module[node.f]);
 
-/** Modules and their functions: what is left where contexts were not recorded. */
-export function functionTree(model) {
-    const { functions, modules } = model.data;
-    const ofModule = modules.name.map(() => []);
-    functions.self.forEach((self, row) => self > 0 && functions.module[row] >= 0 && ofModule[functions.module[row]].push(row));
-    const sum = (rows) => rows.reduce((total, row) => total + functions.self[row], 0);
-    const isModule = (node) => node < -1; // -2 - its row
-    const moduleRow = (node) => -2 - node;
-    const used = modules.name.flatMap((_, row) => (ofModule[row].length ? [-2 - row] : []));
-    const totals = ofModule.map(sum);
-    return {
-        root: -1,
-        children: (node) => (node === -1 ? used : isModule(node) ? ofModule[moduleRow(node)] : []),
-        parent: (node) => (node === -1 ? null : isModule(node) ? -1 : -2 - functions.module[node]),
-        value: (node) => (node === -1 ? totals.reduce((total, value) => total + value, 0) : isModule(node) ? totals[moduleRow(node)] : functions.self[node]),
-        self: (node) => (node < 0 ? 0 : functions.self[node]),
-        name: (node) => (node === -1 ? "all" : isModule(node) ? modules.name[moduleRow(node)] : functions.name[node]),
-        link: (node) => (node < 0 ? null : `#function/${node}`),
-        colour: (node) => (node < 0 ? "var(--hue-none)" : functionColour(node)),
-        calls: (node) => (node < 0 ? 0 : functions.calls[node]),
-    };
-}
-
-function layout(tree, root) {
-    const least = tree.value(root) * NARROWEST;
-    const top = hierarchy(root, (node) => tree.children(node).filter((child) => tree.value(child) > least && tree.value(child) > 0));
+function layout(root) {
+    const least = root.value * NARROWEST;
+    const top = hierarchy(root, (node) => node.children.filter((child) => child.value > least));
     top.each((node) => {
-        node.value = tree.value(node.data);
+        node.value = node.data.value;
     });
-    top.sort((a, b) => b.value - a.value || a.data - b.data);
     return partition()(top).descendants();
 }
 
-/** Where a tree becomes interesting: below what only calls one other, as programs begin. */
-export function heartOf(tree) {
-    let node = tree.root;
-    for (;;) {
-        const next = tree.children(node).find((child) => tree.value(child) > 0.95 * tree.value(node));
-        if (next === undefined || !tree.children(next).length)
-            return node;
-        node = next;
-    }
-}
-
 /**
- * flame(tree, { label, total, start, most, chosen(node) }): { element, zoom(node), find(text) }. `start`: what is shown first; `most`: how deep
- * at most; `chosen`: called with what was zoomed to, by click or Enter; without it the graph cannot be zoomed and links instead.
+ * flame(model, root, { label, total, most, upward, withoutRoot, colourBy, chosen(node) }): { element, nodes(), zoom(node), mark(query), colour(by) }.
+ * `most`: how deep at most; `upward`: children are above; `withoutRoot`: it is not drawn; `chosen`: called with what was clicked, or chosen by Enter;
+ * without it the graph cannot be zoomed and links instead.
  */
-export function flame(tree, { label, total, start = tree.root, most = Infinity, chosen }) {
+export function flame(model, root, { label, total, most = Infinity, upward = false, withoutRoot = false, colourBy = "function", chosen }) {
     const box = h("div", { class: "flame", role: "tree", "aria-label": label });
-    let root = start;
+    const skipped = withoutRoot ? 1 : 0;
     let nodes = [];
     let active = 0;
     let query = "";
+    let by = colourBy;
 
-    function cell(node, i) {
-        const value = node.value;
-        const text = `${tree.name(node.data)}: ${share(value / total)}, ${count(value)} instructions (${share(tree.self(node.data) / total)} in itself)`;
-        const matches = query && tree.name(node.data).toLowerCase().includes(query);
+    const numbers = (node) => `${share(node.value / total)}, ${count(node.value)} instructions, ${node.self > 0 ? `${share(node.self / total)} in itself` : "none in itself"}${node.calls > 0 ? `, ${count(node.calls)} calls` : ""}`;
+    const colourOf = (node) => (by === "module" ? model.moduleColour(moduleOf(model, node)) : node.f < 0 ? "var(--hue-none)" : functionColour(node.f));
+
+    function describe(node) {
+        const { functions, modules } = model.data;
+        const module = moduleOf(model, node);
+        const place = node.f < 0 ? "" : model.line(functions.file[node.f], functions.line[node.f]);
+        const row = (term, value, part) => h("tr", null, h("th", null, term), h("td", null, count(value)), h("td", null, part === undefined ? "" : share(part)));
+        return [h("p", { class: "tip-name" }, node.name),
+            (place || module >= 0) && h("p", { class: "note" }, [place, module >= 0 && node.f >= 0 && modules.name[module]].filter(Boolean).join("  ·  ")),
+            h("table", null, h("tbody", null, row("Instructions", node.value, node.value / total), node.f >= 0 && row("In itself", node.self, node.self / total), node.calls > 0 && row("Calls", node.calls)))].filter(Boolean);
+    }
+
+    function cell(node, i, deepest) {
+        const { data, x0, x1, depth } = node;
+        const matches = query && data.name.toLowerCase().includes(query);
+        const line = upward ? deepest - depth : depth - skipped;
         return h("div", {
-            class: `flame-cell${matches ? " match" : query ? " no-match" : ""}`, role: "treeitem", tabindex: i === active ? "0" : "-1", "data-i": i, "aria-level": node.depth + 1, "aria-label": text, title: text,
-            "aria-expanded": node.children ? "true" : null, "aria-selected": String(node.data === root),
-            style: { left: `${(node.x0 * 100).toFixed(4)}%`, width: `${((node.x1 - node.x0) * 100).toFixed(4)}%`, top: `${node.depth * LINE}px`, "--hue": tree.colour(node.data) },
-        }, node.x1 - node.x0 > 0.012 ? tree.name(node.data) : "");
+            class: `flame-cell${matches ? " match" : query ? " no-match" : ""}`, role: "treeitem", tabindex: i === active ? "0" : "-1", "data-i": i, "aria-level": depth + 1 - skipped, "aria-label": `${data.name}: ${numbers(data)}`,
+            "aria-expanded": node.children ? "true" : null, "aria-selected": String(data === root),
+            style: { left: `${(x0 * 100).toFixed(4)}%`, width: `${((x1 - x0) * 100).toFixed(4)}%`, top: `${line * LINE}px`, "--hue": colourOf(data) },
+        }, x1 - x0 > 0.012 ? data.name : "");
     }
 
     function draw() {
-        nodes = layout(tree, root).filter((node) => node.depth < most);
-        active = Math.min(active, nodes.length - 1);
+        nodes = layout(root).filter((node) => node.depth < most && node.depth >= skipped);
+        active = Math.max(0, Math.min(active, nodes.length - 1));
         const deepest = nodes.reduce((depth, node) => Math.max(depth, node.depth), 0);
-        box.style.height = `${(deepest + 1) * LINE}px`;
-        box.replaceChildren(...nodes.map(cell));
+        box.style.height = `${(deepest + 1 - skipped) * LINE}px`;
+        box.replaceChildren(...nodes.map((node, i) => cell(node, i, deepest)));
     }
 
     function choose(node) {
         if (chosen)
-            chosen(node.data === root && root !== tree.root ? tree.parent(root) : node.data);
-        else if (tree.link(node.data))
-            location.hash = tree.link(node.data);
+            chosen(node.data);
+        else if (node.data.f >= 0)
+            location.hash = `function/${node.data.f}`;
     }
 
     function focus(node) {
-        if (!node)
+        if (!nodes.includes(node))
             return;
         box.children[active]?.setAttribute("tabindex", "-1");
         active = nodes.indexOf(node);
@@ -124,16 +89,17 @@ export function flame(tree, { label, total, start = tree.root, most = Infinity, 
     });
     box.addEventListener("keydown", (event) => {
         const node = nodes[active];
-        const beside = (step) => node.parent?.children[node.parent.children.indexOf(node) + step];
-        const keys = { ArrowUp: () => focus(node.parent), ArrowDown: () => focus(node.children?.find((child) => child.depth < most)), ArrowLeft: () => focus(beside(-1)), ArrowRight: () => focus(beside(1)), Home: () => focus(nodes[0]), Enter: () => choose(node), " ": () => choose(node) };
-        if (event.key === "Escape" && chosen && root !== tree.root)
-            chosen(tree.root);
-        else if (event.key in keys)
-            keys[event.key]();
-        else
+        if (!node)
             return;
+        const beside = (step) => (node.parent ? node.parent.children[node.parent.children.indexOf(node) + step] : undefined);
+        const above = () => focus(node.parent), below = () => focus(node.children?.find((child) => child.depth < most));
+        const keys = { ArrowUp: upward ? below : above, ArrowDown: upward ? above : below, ArrowLeft: () => focus(beside(-1)), ArrowRight: () => focus(beside(1)), Home: () => focus(nodes[0]), Enter: () => choose(node), " ": () => choose(node) };
+        if (!(event.key in keys))
+            return;
+        keys[event.key]();
         event.preventDefault();
     });
+    tell(box, ".flame-cell", (element) => describe(nodes[Number(element.dataset.i)].data));
     draw();
     return {
         element: box,
@@ -143,15 +109,18 @@ export function flame(tree, { label, total, start = tree.root, most = Infinity, 
             active = 0;
             draw();
             if (hadFocus)
-                box.firstElementChild.focus();
+                box.firstElementChild?.focus();
         },
-        /** Marks what matches; returns a sentence. */
-        find(text) {
-            query = text.trim().toLowerCase();
+        /** Marks the cells whose names have `text` in them. */
+        mark(text) {
+            query = text;
             draw();
-            const outermost = (node) => tree.name(node.data).toLowerCase().includes(query) && !node.ancestors().slice(1).some((above) => tree.name(above.data).toLowerCase().includes(query));
-            const found = query ? nodes.filter(outermost) : [];
-            return query ? `${many(nodes.filter((node) => tree.name(node.data).toLowerCase().includes(query)).length, "match", "matches")}, ${share(found.reduce((sum, node) => sum + node.value, 0) / total)}` : "";
         },
+        colour(wanted) {
+            by = wanted;
+            draw();
+        },
+        /** The modules (rows) that can be seen. */
+        modules: () => [...new Set(nodes.map((node) => moduleOf(model, node.data)).filter((module) => module >= 0))],
     };
 }

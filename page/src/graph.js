@@ -11,8 +11,6 @@ const WIDEST = 44, TALLEST = 7; // characters, lines
 const TALLEST_PICTURE = 620;
 const LEAST_SCALE = 0.6, READ_SCALE = 0.85; // below the first, a graph is begun at the second
 
-const clamp = (value, most) => Math.max(0, Math.min(value, most));
-
 const cut = (text) => (text.length > WIDEST ? `${text.slice(0, WIDEST - 1)}…` : text);
 
 // How control goes from one block to another: what to call it.
@@ -118,6 +116,22 @@ addEventListener("afterprint", () => {
         picture.setAttribute("viewBox", picture.dataset.shown);
 });
 
+/** The middle of what is in a window of a size, put where most is executed: blocks that are whole in it count. */
+function hottestPart(nodes, wide, high) {
+    const edges = (at, size) => nodes.map((node) => node[at] - node[size] / 2);
+    const within = (node, x, y) => node.x - node.width / 2 >= x && node.x + node.width / 2 <= x + wide && node.y - node.height / 2 >= y && node.y + node.height / 2 <= y + high;
+    let best = { heat: -1, inside: nodes };
+    for (const x of new Set(edges("x", "width")))
+        for (const y of new Set(edges("y", "height"))) {
+            const inside = nodes.filter((node) => within(node, x, y));
+            const heat = inside.reduce((sum, node) => sum + node.heat, 0);
+            if (inside.length > 0 && (heat > best.heat || (heat === best.heat && inside.length > best.inside.length)))
+                best = { heat, inside };
+        }
+    const middle = (at, size) => (Math.min(...best.inside.map((node) => node[at] - node[size] / 2)) + Math.max(...best.inside.map((node) => node[at] + node[size] / 2))) / 2;
+    return { x: middle("x", "width"), y: middle("y", "height") };
+}
+
 /** Moves what an SVG element shows: drag, wheel with Ctrl, + - 0 and arrow keys, and the buttons that are returned. */
 function movable(picture, width, height, start) {
     const whole = { x: 0, y: 0, width, height };
@@ -144,7 +158,8 @@ function movable(picture, width, height, start) {
         const room = picture.clientWidth;
         if (room > 0 && Math.min(room / width, start.height / height) < LEAST_SCALE) {
             const wide = Math.min(width, room / READ_SCALE), high = start.height / READ_SCALE;
-            view = { x: clamp(start.x - wide / 2, width - wide), y: clamp(start.y - high / 8, height - high), width: wide, height: high };
+            const middle = hottestPart(start.nodes, wide, high);
+            view = { x: wide < width ? middle.x - wide / 2 : 0, y: high < height ? middle.y - high / 2 : 0, width: wide, height: high };
         }
         apply();
     };
@@ -209,10 +224,10 @@ export function blockGraph(model, blocks, label, most = 100) {
         kept.map((block) => nodeElement(model, block, graph.node(String(block)), (table.count[block] * table.insns[block]) / heaviest, choose)));
     const tall = Math.min(Math.ceil(height), TALLEST_PICTURE);
     picture.style.height = `${tall}px`;
-    const heart = graph.node(String(kept.reduce((a, b) => (table.count[b] * table.insns[b] > table.count[a] * table.insns[a] ? b : a))));
+    const nodes = kept.map((block) => ({ ...graph.node(String(block)), heat: table.count[block] * table.insns[block] }));
     return h("div", { class: "graph-box" },
-        h("div", { class: "toolbar" }, movable(picture, width, height, { x: heart.x, y: heart.y - heart.height, height: tall }),
-            h("ul", { class: "legend" }, h("li", null, h("span", { class: "stroke taken" }), "taken"), h("li", null, h("span", { class: "stroke fell" }), "fell through, or goes on"), h("li", { class: "note" }, "wider: more often"))),
+        h("div", { class: "toolbar" }, movable(picture, width, height, { nodes, height: tall }),
+            h("ul", { class: "legend" }, h("li", null, h("span", { class: "stroke taken" }), "taken"), h("li", null, h("span", { class: "stroke fell" }), "fell through, or goes on"), h("li", { class: "note" }, "wider: more often"), h("li", null, h("span", { class: "ramp", "aria-hidden": "true" }), "the more of a block's colour, the more was executed in it"))),
         kept.length < new Set(blocks).size && h("p", { class: "note" }, `The heaviest ${count(kept.length)} of ${many(new Set(blocks).size, "block")} are drawn.`),
         picture, asList(model, kept, links, choose), chosen);
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // A table that can be sorted and searched, and has as many rows as there are: only those in sight are elements.
 //
-//   grid({ label, noun, columns, rows, search, open, forest })
+//   grid({ label, noun, columns, rows, search, open, forest, legend })
 //     noun     ["path", "paths"]
 //     columns  [{ label, value(row), cell(row), number, width, low, title }]: `value` orders, `cell` shows (default: the value);
-//              `low` columns go first where there is little room
+//              `low` columns go where there is little room, those with `low: 2` last
 //     rows     how many there are, or their numbers
 //     search   text => (row => whether it matches)
 //     open     row => …, when somebody clicks it or presses Enter
-//     forest   { roots, children(row), parent(row), level(row) }: nested rows
+//     forest   { roots, children(row), parent(row), level(row), open }: nested rows; `open` show their children from the beginning
+//     legend   an element beside the search
 // returns { element, setRows(rows), select(row), focus() }
 import { h, newId } from "./dom.js";
 import { count, many } from "./format.js";
@@ -22,7 +23,7 @@ class Grid {
     constructor(options) {
         this.options = options;
         this.keys = new Map();
-        this.open = new Set();
+        this.open = new Set(options.forest?.open);
         this.query = "";
         this.sortColumn = -1;
         this.descending = true;
@@ -46,7 +47,7 @@ class Grid {
             spellcheck: "false", autocomplete: "off", oninput: () => this.find(this.search.value),
         });
         this.heads = options.columns.map((column, i) => h("th", {
-            scope: "col", role: "columnheader", class: this.cellClass(column), style: column.width ? { width: `min(${column.width}, 36cqw)` } : {}, title: column.title,
+            scope: "col", role: "columnheader", class: this.cellClass(column), style: column.width ? { width: `min(${column.width}, 26cqw)` } : {}, title: column.title,
         }, column.value ? h("button", { type: "button", class: "sorter", onclick: () => this.sort(i) }, column.label) : column.label));
         this.body = h("tbody");
         this.table = h("table", { id, class: "grid", role: options.forest ? "treegrid" : "grid", "aria-label": options.label },
@@ -57,11 +58,11 @@ class Grid {
         }, this.table, this.message);
         this.body.addEventListener("click", (event) => this.click(event));
         this.element = h("div", { class: "grid-box" },
-            h("div", { class: "toolbar" }, this.search, options.tools, this.status), this.scroller);
+            h("div", { class: "toolbar" }, this.search, options.tools, this.status, options.legend), this.scroller);
     }
 
     cellClass(column) {
-        return [column.number ? "number" : "", column.low ? "low" : ""].join(" ").trim() || null;
+        return [column.number ? "number" : "", column.low ? (column.low === 2 ? "lower" : "low") : ""].join(" ").trim() || null;
     }
 
     setRows(rows) {

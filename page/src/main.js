@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads the data, makes the tabs, and shows the view that the address (#paths, #path/17) names.
+// Reads the data, makes the tabs, and shows the view that the address names.
+import { parse } from "./address.js";
 import { h } from "./dom.js";
 import { load, Unreadable } from "./load.js";
 import { Model } from "./model.js";
@@ -15,19 +16,12 @@ import { pathsView } from "./views/paths.js";
 import { predictionsView } from "./views/predictions.js";
 import { themeButton } from "./theme.js";
 
-// A view: { id, label, item: what its rows are called in addresses, size(model): how many there are, present(model), create(model, go): { element, open(row, or -1) } }.
+// A view: { id, label, item: what its rows are called in addresses, size(model): how many there are, present(model), create(model, go): { element, open(row, or -1, what: a way to show it) } }.
 const VIEWS = [overviewView, functionsView, flameView, pathsView, loopsView, hotspotsView, predictionsView, instructionsView, machineView, countersView];
 
 const go = (where) => {
     location.hash = where;
 };
-
-/** The view and the row that an address names; the first view for what is not known. */
-function parse(views, hash) {
-    const [, name, row] = /^#?([a-z]*)(?:\/(\d{1,9}))?$/.exec(hash) ?? [];
-    const view = views.find((candidate) => candidate.id === name || (candidate.item === name && row !== undefined));
-    return view ? { view, row: view.item === name && row !== undefined ? Number(row) : -1 } : { view: views[0], row: -1 };
-}
 
 function tabs(views) {
     const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Views" }, views.map((view) => h("button", {
@@ -70,8 +64,9 @@ function start(model) {
         h("main", null, panels));
 
     function show() {
-        const { view, row: wanted } = parse(views, location.hash);
-        const row = wanted < view.size?.(model) ? wanted : -1;
+        const { view, row, what, address } = parse(model, views, location.hash);
+        if (address)
+            history.replaceState(null, "", `#${address}`);
         const at = views.indexOf(view);
         panels.forEach((panel, i) => {
             panel.hidden = i !== at;
@@ -83,7 +78,7 @@ function start(model) {
             made.set(view, view.create(model, go));
             panels[at].append(made.get(view).element);
         }
-        made.get(view).open(row);
+        made.get(view).open(row, what);
     }
     addEventListener("hashchange", show);
     addEventListener("keydown", searchKey);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the views ask of the data (docs/page.md). Whatever costs time is made when it is first asked for.
+import { seriesColour } from "./colours.js";
 
 const hex = (text) => parseInt(text, 16);
 
@@ -80,6 +81,16 @@ export class Model {
     get askedKinds() {
         const { kinds, sampling } = this.data;
         return this.once("askedKinds", () => [...kinds.keys()].filter((row) => !sampling.some((sampler) => sampler.name === kinds[row].kind)));
+    }
+
+    /** Modules (rows), those with most instructions first. */
+    get modulesByWeight() {
+        const { instructions } = this.data.modules;
+        return this.once("modulesByWeight", () => [...instructions.keys()].sort((a, b) => instructions[b] - instructions[a] || a - b));
+    }
+
+    moduleColour(row) {
+        return row < 0 ? "var(--hue-none)" : seriesColour(this.once("moduleRanks", () => new Map(this.modulesByWeight.map((module, rank) => [module, rank]))).get(row));
     }
 
     functionName(row) {

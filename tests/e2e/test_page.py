@@ -104,6 +104,14 @@ def large_data(data, paths=100000):
     return data
 
 
+def twin_data(data):
+    """The first hot spot once more, found later."""
+    data = copy.deepcopy(data)
+    first = data["hotspots"][0]
+    data["hotspots"].append(dict(first, id=99, detected_at_instructions=data["summary"]["instructions"]))
+    return data
+
+
 class Page(Case):
     @classmethod
     def setUpClass(cls):
@@ -162,6 +170,7 @@ class Page(Case):
             axe = file.read()
         return {"all": everything, "default": default, "windows": windows, "huge": huge, "hostile": hostile, "empty": {"page": self.path("empty.html")},
                 "strings": self.page("strings", hostile_data(data)), "big": self.page("big", large_data(data)),
+                "twins": self.page("twins", twin_data(data)),
                 "damaged": self.page("damaged", "!" + whole), "cut": self.page("cut", whole[:len(whole) // 2 // 4 * 4]),
                 "other": self.page("other", {"format": 2}), "list": self.page("list", [1]), "template": {"page": TEMPLATE},
                 "axe": axe}

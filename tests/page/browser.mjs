@@ -35,7 +35,7 @@ export function at(name, hash, body) {
     return async (t) => {
         pages[name] ??= await open(name);
         await pages[name].evaluate((to) => { location.hash = to; }, hash);
-        await pages[name].waitForFunction((to) => to.includes("/") || document.querySelector(`[id="view-${to}"]:not([hidden])`), hash);
+        await pages[name].waitForFunction((to) => to.includes("/") || document.querySelector(`[id="view-${to.split("=")[0]}"]:not([hidden])`), hash);
         await body(pages[name], t);
         assert.deepEqual(pages[name].complaints, []);
     };

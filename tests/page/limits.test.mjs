@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { open, rows, shown, status, withPage } from "./browser.mjs";
 
-const places = ["overview", "functions", "function/0", "paths", "path/0", "loops", "loop/0", "hotspots", "hotspot/0", "predictions", "instructions", "instruction/0", "machine", "counters", "flame"];
+const places = ["overview", "functions", "function/0", "paths", "path/0", "loops", "loop/0", "hotspots", "hotspot/0", "predictions", "instructions", "instruction/0", "machine", "counters", "flame", "flame=modules", "flame=inverted", "flame=sandwich:1"];
 
 // "hostile" is a recorded program with such a name; in "strings" every text of the data is one.
 for (const name of ["hostile", "strings"])

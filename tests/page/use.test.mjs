@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Using the page: sorting, searching, details, keys, colours, paper, narrow screens.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { at, hashOf, manifest, reportOf, rows, shown, status, title, withPage } from "./browser.mjs";
+import { at, facts, hashOf, manifest, reportOf, rows, shown, status, title, withPage } from "./browser.mjs";
 
 const report = reportOf("all");
+const dataOf = (name) => JSON.parse(readFileSync(manifest[name].data, "utf8"));
 const number = (text) => Number(text.replace(/[,%<]/g, ""));
 const focused = (page, selector) => page.evaluate((wanted) => document.activeElement.matches(wanted), selector);
 
@@ -42,8 +44,8 @@ test("every kind of address opens what it names", at("all", "overview", async (p
         assert.ok(expected instanceof RegExp ? expected.test(found) : found === expected, `${hash}: ${found}`);
         assert.equal(await page.$$eval(`${shown} tr[aria-selected=true]`, (all) => all.length), 1, hash);
     }
-    const none = Object.keys(titles).map((hash) => hash.replace(/\d+/, "999999")); // no such thing: a view, not an error
-    for (const hash of [...none, "context/999999", "nothing", "path/x", "../etc", "constructor/1"]) {
+    const none = Object.keys(titles).flatMap((hash) => [hash.replace(/\d+/, "999999"), hash.replace(/\/\d+/, "=no%20such%thing")]); // no such thing: a view, not an error
+    for (const hash of [...none, "context/999999", "flame=nothing", "flame=sandwich:nothing", "flame=sandwich:999999", "nothing", "path/x", "../etc", "constructor/1"]) {
         await page.evaluate((to) => { location.hash = to; }, hash);
         await page.waitForFunction((panel) => !document.querySelector(`${panel} .detail:not([hidden])`), shown);
     }
@@ -80,7 +82,7 @@ test("rows by keys: Enter opens, Escape closes and goes back", at("all", "paths"
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
     await page.waitForSelector(`${shown} .detail h2`);
-    assert.equal(await hashOf(page), "#path/2");
+    assert.match(await hashOf(page), /^#path=\w/);
     assert.ok(await focused(page, ".detail h2"));
     await page.keyboard.press("Escape");
     await page.waitForSelector(`${shown} .detail`, { state: "hidden" });
@@ -94,7 +96,7 @@ test("rows by keys: Enter opens, Escape closes and goes back", at("all", "paths"
 test("nested loops open and close by keys", at("all", "loops", async (page) => {
     const before = (await rows(page)).length;
     await page.focus(`${shown} tr[tabindex='0']`);
-    while (!(await focused(page, "[aria-expanded]")))
+    while (!(await focused(page, "[aria-expanded=false]"))) // the hot ones are open from the beginning
         await page.keyboard.press("ArrowDown");
     await page.keyboard.press("ArrowRight");
     assert.ok(await focused(page, "[aria-expanded=true]"));
@@ -137,8 +139,94 @@ test("the flame graph: zoom, search, and back", withPage("all", "flame", async (
     await page.keyboard.press("Escape");
     await page.waitForFunction((wanted) => document.querySelectorAll("[role=tabpanel]:not([hidden]) .flame-cell").length === wanted, before);
     await page.fill(`${shown} input[type=search]`, "collatz");
-    assert.match(await status(page), /^\d+ match/);
     assert.ok(await page.$$eval(`${shown} .flame-cell.match`, (all) => all.length) > 0);
+    const { contexts, functions } = dataOf("all"); // the sum is exact, whatever is drawn
+    const f = functions.name.indexOf("collatz");
+    const total = contexts.inclusive.reduce((sum, value, row) => sum + (contexts.function[row] === f ? value : 0), 0);
+    assert.match(await status(page), new RegExp(`^1 function matches, in \\d+ contexts?: ${total.toLocaleString("en")} instructions`));
+}));
+
+test("the flame graph begins below what only calls one other, and tells at once what is under the pointer", at("all", "flame", async (page) => {
+    const first = await page.textContent(`${shown} .flame-cell >> nth=0`);
+    assert.equal(first, await page.textContent(`${shown} .crumbs strong`));
+    assert.notEqual(first, "all");
+    await page.hover(`${shown} .flame-cell >> nth=1`);
+    const name = await page.textContent(`${shown} .flame-cell >> nth=1`);
+    assert.equal(await page.textContent(".tip:not([hidden]) .tip-name"), name);
+    assert.match(await page.textContent(".tip"), /Instructions[\d,]+\d+\.\d%/);
+    await page.hover("header");
+    assert.equal(await page.$$eval(".tip:not([hidden])", (all) => all.length), 0);
+    await page.click(`${shown} .crumbs button >> nth=0`);
+    await page.waitForFunction((panel) => document.querySelector(`${panel} .flame-cell`).textContent === "all", shown);
+}));
+
+const labels = (page, within) => page.$$eval(`${shown} ${within} .flame-cell`, (cells) => cells.map((cell) => cell.getAttribute("aria-label")));
+const numberIn = (label) => Number(/, ([\d,]+) instructions/.exec(label)[1].replaceAll(",", ""));
+
+test("the inverted flame graph has what functions execute in themselves", at("all", "flame=inverted", async (page) => {
+    const [all, ...cells] = await labels(page, ".flame");
+    assert.equal(numberIn(all), report.summary.instructions);
+    const top = cells.find((label) => label.startsWith(`${report.functions[0].name}: `));
+    assert.equal(numberIn(top), report.functions[0].self);
+}));
+
+test("a sandwich: callers above, callees below, with exact numbers", at("all", "flame=sandwich:collatz", async (page) => {
+    assert.equal(await page.evaluate(() => location.hash), "#flame=sandwich:collatz");
+    assert.equal(await page.$$eval(`${shown} .flame`, (all) => all.length), 2);
+    const { inclusive } = report.functions.find((f) => f.name === "collatz");
+    const callers = await labels(page, ".flame >> nth=0 >>"), callees = await labels(page, ".flame >> nth=1 >>");
+    assert.ok(callers[0].startsWith("main: "), callers[0]);
+    assert.equal(numberIn(callers[0]), inclusive);
+    assert.ok(callees[0].startsWith("collatz: "), callees[0]);
+    assert.equal(numberIn(callees[0]), inclusive);
+    await page.click(`${shown} .flame >> nth=0 >> .flame-cell >> nth=0`);
+    await page.waitForFunction(() => location.hash === "#flame=sandwich:main");
+}));
+
+test("colours by module have a legend", at("all", "flame=modules", async (page) => {
+    const names = await page.$$eval(`${shown} .view > .legend li`, (items) => items.map((item) => item.firstElementChild.nextSibling.data));
+    assert.ok(names.length > 0 && names.every((name) => report.modules.some((module) => module.path.endsWith(name))), names.join());
+    await page.click(`${shown} .choice button:has-text("Colour by function")`);
+    assert.ok(!(await page.isVisible(`${shown} .view > .legend`)));
+}));
+
+test("addresses name things, and hold in the page of another run", withPage("all", "", async (page) => {
+    const opened = async (hash) => {
+        await page.evaluate((to) => { location.hash = to; }, hash);
+        await page.waitForSelector(`${shown} .detail:not([hidden]) h2`);
+        return [await title(page), await page.evaluate(() => location.hash)];
+    };
+    const names = {};
+    for (const hash of ["function/0", "path/3", "loop/1", "instruction/2", "hotspot/0"]) {
+        const [heading, name] = await opened(hash);
+        assert.match(name, /^#\w+=/);
+        names[name] = heading;
+    }
+    for (const [name, heading] of Object.entries(names))
+        assert.deepEqual(await opened(name), [heading, name]);
+    const f = report.functions.findIndex((entry) => entry.name === "collatz");
+    assert.deepEqual(await opened(`function/${f}`), ["collatz", "#function=collatz"]);
+}));
+
+test("hot spots are in the order of time, in the colours of the chart", at("all", "hotspots", async (page) => {
+    const { hotspots } = dataOf("all");
+    const shownRows = await page.$$eval(`${shown} tr[data-row]`, (all) => all.map((row) => [Number(row.dataset.row), row.querySelector(".bar-fill").style.background]));
+    const times = shownRows.map(([row]) => hotspots[row].detected_at_instructions);
+    assert.deepEqual(times, [...times].sort((a, b) => a - b));
+    const drawn = new Set(await page.$$eval(`${shown} .chart-area rect`, (all) => all.map((rect) => rect.getAttribute("fill") ?? rect.closest("[fill]")?.getAttribute("fill"))));
+    for (const [row, colour] of shownRows)
+        assert.ok(!hotspots[row].slices.length || drawn.has(colour), colour);
+}));
+
+test("a hot spot that is nearly another is no row of its own, and has its address", withPage("twins", "hotspots", async (page) => {
+    const { hotspots } = dataOf("all");
+    const spots = await rows(page);
+    assert.equal(spots.filter((spot) => /like it$/.test(spot.Hottest)).length > 0, true);
+    assert.ok(spots.length <= hotspots.length);
+    await page.evaluate((row) => { location.hash = `hotspot/${row}`; }, hotspots.length);
+    await page.waitForSelector(`${shown} .detail:not([hidden]) h2`);
+    assert.match(await title(page), /^Hot spot #99: /);
+    assert.match((await facts(page))["Nearly the same"], new RegExp(`#${hotspots[0].id}, `));
 }));
 
 const background = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).reduce((sum, part) => sum + Number(part), 0) / 3);
@@ -160,7 +248,7 @@ test("paper is light, without what cannot be clicked, and nothing is cut", withP
     assert.ok((await page.pdf()).length > 20000);
 }, { colorScheme: "dark" }));
 
-const places = ["overview", "functions", "function/0", "paths", "path/0", "loops", "loop/0", "hotspots", "hotspot/0", "predictions", "instructions", "instruction/0", "machine", "counters", "flame"];
+const places = ["overview", "functions", "function/0", "paths", "path/0", "loops", "loop/0", "hotspots", "hotspot/0", "predictions", "instructions", "instruction/0", "machine", "counters", "flame", "flame=inverted", "flame=sandwich:main"];
 
 test("a narrow screen has nothing beside it", withPage("all", "", async (page) => {
     for (const place of places) {
@@ -183,6 +271,6 @@ const judged = (where, options) => async (page) => {
 };
 
 // Contrast takes long to measure, and is the same in many places.
-test("nothing serious for axe", withPage("all", "", judged(["overview", "function/0", "path/0", "loop/0", "hotspot/0", "predictions", "instruction/0", "machine", "flame"], { rules: { "color-contrast": { enabled: false } } }), { bypassCSP: true }));
+test("nothing serious for axe", withPage("all", "", judged(["overview", "function/0", "path/0", "loop/0", "hotspot/0", "predictions", "instruction/0", "machine", "flame", "flame=inverted", "flame=sandwich:main"], { rules: { "color-contrast": { enabled: false } } }), { bypassCSP: true }));
 for (const colorScheme of ["light", "dark"])
     test(`enough contrast, ${colorScheme}`, withPage("all", "", judged(["overview", "path/0", "instruction/0"], { runOnly: ["color-contrast"] }), { colorScheme, bypassCSP: true }));

@@ -1,22 +1,34 @@
 // SPDX-License-Identifier: MIT
-import { h } from "../dom.js";
-import { bar, count } from "../format.js";
-import { contextTree, flame, functionTree } from "../flame.js";
+// Flame graphs: functions below their callers, inverted, or one function between its callers and what it calls.
+import { choice, h } from "../dom.js";
+import { bar, count, many, share } from "../format.js";
+import { flame } from "../flame.js";
+import { aroundFunction, contextTree, functionTree, heartOf, invertedTree, nodeOfContext, searchContexts, searchFunctions } from "../trees.js";
 import { grid } from "../grid.js";
 import { functionLink } from "./functions.js";
 
-/** The tree of a model's flame graph: contexts, or where there are none, functions. */
-export const treeOf = (model) => (model.data.contexts.parent.length ? contextTree(model) : functionTree(model));
+const MOST_CRUMBS = 8, MOST_LISTED = 300;
+const MODES = [["down", "Top down"], ["inverted", "Inverted"], ["sandwich", "Sandwich"]];
+const HINTS = {
+    down: "Below a function what it calls. Click or Enter zooms; Escape shows the whole; arrow keys move.",
+    inverted: "Functions by what is executed in themselves; below each its callers, and theirs. Click or Enter zooms; Escape shows the whole.",
+    sandwich: "Above the function its callers, below it what it calls, as wide as their share of it. Click or Enter puts another function in the middle.",
+};
 
-// From the outermost context to this one.
-function crumbs(tree, node, go) {
+/** The tree of a model's flame graph: contexts, or where there are none, functions. */
+export const treeOf = (model) => model.once("tree", () => (model.data.contexts.parent.length ? contextTree(model) : functionTree(model)));
+
+// From the outermost to this one, long ones without their middle.
+function crumbs(node, go) {
     const chain = [];
-    for (let at = node; at !== null; at = tree.parent(at))
+    for (let at = node; at !== null; at = at.parent)
         chain.unshift(at);
-    return h("nav", { class: "crumbs", "aria-label": "Zoomed to" }, chain.flatMap((at, i) => [
+    const left = chain.length > MOST_CRUMBS ? chain.length - MOST_CRUMBS + 1 : 0;
+    const shown = left ? [...chain.slice(0, 2), null, ...chain.slice(2 + left)] : chain;
+    return h("nav", { class: "crumbs", "aria-label": "Zoomed to" }, shown.map((at, i) => [
         i > 0 && h("span", { "aria-hidden": "true" }, " › "),
-        i === chain.length - 1 ? h("strong", null, tree.name(at)) : h("button", { type: "button", class: "link", onclick: () => go(at === tree.root ? "flame" : `context/${at}`) }, tree.name(at)),
-    ]), tree.link(node) && h("a", { href: tree.link(node), class: "note" }, " function"));
+        at === null ? h("span", { class: "note" }, `${many(left, "function")} between`) : at === node ? h("strong", null, at.name) : h("button", { type: "button", class: "link", onclick: () => go(at) }, at.name),
+    ]), node.f >= 0 && [h("a", { href: `#function/${node.f}`, class: "note" }, "code"), h("a", { href: `#flame=sandwich:${node.f}`, class: "note" }, "callers and callees")]);
 }
 
 function contextTable(model, go) {
@@ -25,7 +37,7 @@ function contextTable(model, go) {
     return grid({
         label: "Contexts", noun: ["context", "contexts"], rows: contexts.parent.length, open: (row) => go(`context/${row}`),
         columns: [
-            { label: "Inclusive", number: true, width: "8.5rem", value: (row) => contexts.inclusive[row], cell: (row) => bar(contexts.inclusive[row] / model.total) },
+            { label: "Inclusive", number: true, width: "8.5rem", low: 2, value: (row) => contexts.inclusive[row], cell: (row) => bar(contexts.inclusive[row] / model.total) },
             { label: "Self", number: true, width: "8.5rem", value: (row) => contexts.self[row], cell: (row) => bar(contexts.self[row] / model.total) },
             { label: "Function", value: name, cell: (row) => functionLink(model, contexts.function[row]) },
             { label: "Called by", low: true, value: (row) => (contexts.parent[row] < 0 ? "" : name(contexts.parent[row])), cell: (row) => (contexts.parent[row] < 0 ? "" : h("span", { class: "name" }, name(contexts.parent[row]))) },
@@ -35,29 +47,135 @@ function contextTable(model, go) {
     });
 }
 
+/** What a search found, in a sentence. */
+function told(model, query) {
+    if (!query)
+        return "";
+    const withContexts = model.data.contexts.parent.length > 0;
+    const { functions, contexts, value } = (withContexts ? searchContexts : searchFunctions)(model, query);
+    return functions === 0 ? "0 functions match" : `${many(functions, "function matches", "functions match")}${withContexts ? `, in ${many(contexts, "context")}` : ""}: ${count(value)} instructions, ${share(value / model.total)}${withContexts ? ", with what they call" : ""}`;
+}
+
+class Flames {
+    constructor(model, go) {
+        this.model = model;
+        this.go = go;
+        this.withContexts = model.data.contexts.parent.length > 0;
+        this.colourBy = "function";
+        this.query = "";
+        this.graphs = [];
+        this.at = h("div");
+        this.place = h("div", { class: "flames" });
+        this.hint = h("p", { class: "note" });
+        this.legend = h("ul", { class: "legend" });
+        this.status = h("span", { class: "status", role: "status" });
+        this.search = h("input", { type: "search", class: "search", placeholder: "Search functions  ( / )", "aria-label": "Search functions in the flame graph", oninput: () => this.find() });
+        this.modes = h("span", { class: "tool" });
+        this.colours = h("span", { class: "tool" });
+        this.element = h("div", { class: "view" },
+            !this.withContexts && h("p", { class: "note" }, "Calling contexts were not recorded in this profile: shown are modules and, below them, their functions by their own instructions."),
+            h("div", { class: "toolbar" }, this.modes, this.colours, this.search, this.status), this.at, this.legend, this.place, this.hint,
+            this.withContexts && h("details", { class: "card", ontoggle: (event) => event.target.open && event.target.childElementCount === 1 && event.target.append(contextTable(model, go).element) },
+                h("summary", null, h("h3", null, "As a table"))));
+        this.element.addEventListener("keydown", (event) => event.key === "Escape" && event.target.closest(".flame") && this.leave());
+    }
+
+    find() {
+        this.query = this.search.value.trim().toLowerCase();
+        this.status.textContent = told(this.model, this.query);
+        for (const graph of this.graphs)
+            graph.mark(this.query);
+    }
+
+    draw(mode, graphs, heads = []) {
+        this.mode = mode;
+        this.graphs = graphs;
+        this.place.replaceChildren(...graphs.flatMap((graph, i) => [...(heads[i] ? [heads[i]] : []), graph.element]));
+        this.hint.textContent = HINTS[mode];
+        if (this.withContexts)
+            this.modes.replaceChildren(choice("Which way", MODES, mode, (to) => this.go(to === "down" ? "flame" : `flame=${to}`)));
+        this.colours.replaceChildren(choice("Colour by", [["function", "Colour by function"], ["module", "by module"]], this.colourBy, (by) => this.colour(by)));
+        if (this.query)
+            this.graphs.forEach((graph) => graph.mark(this.query));
+        this.showLegend();
+    }
+
+    colour(by) {
+        this.colourBy = by;
+        this.graphs.forEach((graph) => graph.colour(by));
+        this.showLegend();
+    }
+
+    showLegend() {
+        const seen = new Set(this.graphs.flatMap((graph) => graph.modules()));
+        this.legend.hidden = this.colourBy !== "module";
+        this.legend.replaceChildren(...this.model.modulesByWeight.filter((row) => seen.has(row)).map((row) => h("li", null,
+            h("span", { class: "swatch", style: { background: this.model.moduleColour(row) } }), this.model.moduleName(row), h("span", { class: "note" }, ` ${share(this.model.data.modules.instructions[row] / this.model.total)}`))));
+    }
+
+    /** Zoomed to a node of a tree. */
+    zoom(mode, root, node) {
+        const to = (wanted) => {
+            const target = wanted === node && node.parent ? node.parent : wanted;
+            if (mode === "down" && this.withContexts)
+                this.go(target.row < 0 ? "flame=all" : `context/${target.row}`);
+            else
+                this.zoom(mode, root, target);
+        };
+        this.root = root;
+        this.node = node;
+        this.at.replaceChildren(crumbs(node, to));
+        const label = mode === "inverted" ? "Inverted flame graph: below functions their callers" : this.withContexts ? "Flame graph: functions below their callers" : "Modules and their functions";
+        const hadFocus = this.place.contains(document.activeElement);
+        this.draw(mode, [flame(this.model, node, { label, total: this.model.total || 1, colourBy: this.colourBy, chosen: to })]);
+        if (hadFocus)
+            this.place.querySelector("[tabindex='0']")?.focus();
+    }
+
+    sandwich(f) {
+        const { model } = this;
+        const callers = aroundFunction(model, f, true), callees = aroundFunction(model, f, false);
+        if (!callees)
+            return this.zoom("down", treeOf(model), treeOf(model));
+        const { functions } = model.data;
+        const listed = [...new Set([f, ...Array(Math.min(MOST_LISTED, model.executed)).keys()])].sort((a, b) => a - b);
+        const select = h("select", { class: "pick", "aria-label": "Function in the middle", onchange: () => this.go(`flame=sandwich:${select.value}`) },
+            listed.map((row) => h("option", { value: row, selected: row === f }, functions.name[row].length > 80 ? `${functions.name[row].slice(0, 79)}…` : functions.name[row])));
+        const chosen = (node) => node.f >= 0 && this.go(`flame=sandwich:${node.f}`);
+        const options = { total: model.total || 1, colourBy: this.colourBy, chosen };
+        this.at.replaceChildren(h("p", null, select, h("span", { class: "note" }, ` ${share(callees.value / model.total)} of all instructions with what it calls, ${share(functions.self[f] / model.total)} in itself; ${count(functions.calls[f])} calls  `), h("a", { href: `#function/${f}` }, "code")));
+        const head = (node, some, none) => h("h3", { class: "flame-head" }, node.children.length ? some : none);
+        this.draw("sandwich", [flame(model, callers, { ...options, label: `Callers of ${callers.name}`, upward: true, withoutRoot: true }), flame(model, callees, { ...options, label: `${callees.name} and what it calls` })],
+            [head(callers, "Callers", "Nothing calls it"), head(callees, "What it calls", "It calls nothing")]);
+    }
+
+    leave() {
+        if (this.mode === "down")
+            this.withContexts ? this.go(this.node === heartOf(this.root) ? "flame=all" : "flame") : this.zoom("down", this.root, this.root);
+        else if (this.mode === "inverted")
+            this.zoom("inverted", this.root, this.root);
+    }
+
+    /** `what`: "all", "modules", "inverted", "sandwich" or "sandwich:ROW" of an address. */
+    open(row, what = "") {
+        const { model } = this;
+        const tree = treeOf(model);
+        const [mode, rest] = what.split(":");
+        if (what === "modules")
+            this.colourBy = "module";
+        if (row >= 0)
+            this.zoom("down", tree, nodeOfContext(model, tree, row));
+        else if (mode === "inverted" && this.withContexts)
+            this.zoom("inverted", ...Array(2).fill(model.once("inverted", () => invertedTree(model))));
+        else if (mode === "sandwich" && this.withContexts)
+            this.sandwich(/^\d{1,9}$/.test(rest) && Number(rest) < model.data.functions.name.length ? Number(rest) : 0);
+        else
+            this.zoom("down", tree, what === "all" ? tree : heartOf(tree));
+    }
+}
+
 export const flameView = {
     id: "flame", label: "Flame graph", item: "context", size: (model) => model.data.contexts.parent.length,
     present: (model) => model.executed > 0,
-    create(model, go) {
-        const withContexts = model.data.contexts.parent.length > 0;
-        const tree = treeOf(model);
-        const at = h("div");
-        const status = h("span", { class: "status", role: "status" });
-        const graph = flame(tree, {
-            label: withContexts ? "Flame graph: functions below their callers" : "Modules and their functions", total: tree.value(tree.root) || 1,
-            chosen: (node) => (withContexts ? go(node === tree.root ? "flame" : `context/${node}`) : zoom(node)),
-        });
-        const search = h("input", { type: "search", class: "search", placeholder: "Search functions  ( / )", "aria-label": "Search functions in the flame graph", oninput: () => { status.textContent = graph.find(search.value); } });
-        function zoom(node) {
-            graph.zoom(node);
-            at.replaceChildren(crumbs(tree, node, (where) => (withContexts ? go(where) : zoom(where === "flame" ? tree.root : Number(where.split("/")[1])))));
-        }
-        const element = h("div", { class: "view" },
-            !withContexts && h("p", { class: "note" }, "Calling contexts were not recorded in this profile: shown are modules and, below them, their functions by their own instructions."),
-            h("div", { class: "toolbar" }, search, status), at, graph.element,
-            h("p", { class: "note" }, "Click or Enter zooms, Escape shows all again, arrow keys move."),
-            withContexts && h("details", { class: "card", ontoggle: (event) => event.target.open && event.target.childElementCount === 1 && event.target.append(contextTable(model, go).element) },
-                h("summary", null, h("h3", null, "As a table"))));
-        return { element, open: (row) => zoom(row >= 0 ? row : tree.root) };
-    },
+    create: (model, go) => new Flames(model, go),
 };

@@ -2,7 +2,7 @@
 import { card, facts, h } from "../dom.js";
 import { bar, count, many, share } from "../format.js";
 import { functionColour } from "../colours.js";
-import { stack, causesOf } from "../chart.js";
+import { stackWithLegend } from "../chart.js";
 import { grid } from "../grid.js";
 import { listing } from "../listing.js";
 import { pane } from "../pane.js";
@@ -30,9 +30,9 @@ function columns(model) {
     const mostCycles = functions.cycles.reduce((most, cycles) => Math.max(most, cycles), 0);
     return [
         { label: "Self", number: true, width: "8.5rem", value: (row) => functions.self[row], cell: (row) => bar(functions.self[row] / model.total, functionColour(row), functions.self[0] / model.total), title: "Instructions executed in the function itself" },
-        mostCycles > 0 && { label: "Cycles", number: true, width: "8.5rem", value: (row) => functions.cycles[row], cell: (row) => bar(functions.cycles[row] / model.measured, null, mostCycles / model.measured), title: "Of the cycles that were modelled" },
-        known && { label: "Inclusive", number: true, width: "6rem", value: (row) => functions.inclusive[row], cell: (row) => share(functions.inclusive[row] / model.total), title: "With everything it calls" },
-        { label: "Function", value: (row) => functions.name[row], cell: (row) => h("span", { class: "name", title: functions.name[row] }, functions.name[row]) },
+        mostCycles > 0 && { label: "Cycles", number: true, width: "8.5rem", low: 2, value: (row) => functions.cycles[row], cell: (row) => bar(functions.cycles[row] / model.measured, null, mostCycles / model.measured), title: "Of the cycles that were modelled" },
+        known && { label: "Inclusive", number: true, width: "6rem", low: 2, value: (row) => functions.inclusive[row], cell: (row) => share(functions.inclusive[row] / model.total), title: "With everything it calls" },
+        { label: "Function", value: (row) => functions.name[row], cell: (row) => h("span", { class: "name", title: functions.name[row] }, swatch(row), functions.name[row]) },
         { label: "Instructions", number: true, low: true, width: "9.5rem", value: (row) => functions.self[row], cell: (row) => count(functions.self[row]) },
         { label: "Calls", number: true, low: true, width: "8rem", value: (row) => functions.calls[row], cell: (row) => count(functions.calls[row]) },
         { label: "Where", low: true, width: "14rem", value: (row) => model.line(functions.file[row], functions.line[row]) || model.address(functions.module[row], functions.offset[row]) },
@@ -60,12 +60,12 @@ function show(model, row) {
         facts([
             ["Self", `${count(functions.self[row])} (${share(functions.self[row] / model.total)})`],
             functions.inclusive[row] >= 0 && ["Inclusive", `${count(functions.inclusive[row])} (${share(functions.inclusive[row] / model.total)})`],
-            ["Calls", count(functions.calls[row])],
+            ["Calls", h("span", null, count(functions.calls[row]), model.data.contexts.parent.length > 0 && [" ", h("a", { href: `#flame=sandwich:${row}` }, "callers and callees")])],
             stalls && ["Cycles", `${count(stalls.cycles)} (CPI ${stalls.cpi.toFixed(2)})`],
             ["Where", place ? `${model.filePath(functions.file[row])}:${functions.line[row]}` : model.address(functions.module[row], functions.offset[row])],
             ["Module", model.data.modules.path[functions.module[row]]],
         ]),
-        stalls && stack(causesOf(stalls.causes), stalls.cycles),
+        stalls && stackWithLegend(stalls),
         related(model, row),
         card("Code", null, listing(model, blocks, { label: `Code of ${functions.name[row]}`, file: functions.file[row] })),
         blocks.length > 1 && graphCard(model, blocks, functions.name[row]));

@@ -6,7 +6,7 @@ import { causesOf, chart, Plot, stack, tick } from "../chart.js";
 import { grid } from "../grid.js";
 import { listing } from "../listing.js";
 import { pane } from "../pane.js";
-import { functionLink, functionSearch } from "./functions.js";
+import { functionLink, functionSearch, swatch } from "./functions.js";
 
 const MOST_DOTS = 1500;
 const OF_CAUSES = { colour: causeColour, meaning: CAUSES, label: "Cause" };
@@ -27,8 +27,18 @@ function columns(model) {
         { label: "Each", number: true, width: "4.5rem", value: (row) => instructions[row].cpi ?? 0, cell: (row) => decimals(instructions[row].cpi ?? 0), title: "Cycles an execution" },
         { label: "Latency", number: true, low: true, width: "5.5rem", value: (row) => latency(instructions[row]), cell: (row) => decimals(latency(instructions[row])), title: "Mean cycles from fetch until it retires" },
         { label: "Where", low: true, width: "12rem", value: (row) => place(model, instructions[row]) },
-        { label: "Function", low: true, width: "11rem", value: (row) => model.functionName(instructions[row].function), cell: (row) => h("span", { class: "name", title: model.functionName(instructions[row].function) }, model.functionName(instructions[row].function)) },
+        { label: "Function", low: true, width: "11rem", value: (row) => model.functionName(instructions[row].function), cell: (row) => h("span", { class: "name", title: model.functionName(instructions[row].function) }, swatch(instructions[row].function), model.functionName(instructions[row].function)) },
     ];
+}
+
+/** What the colours of the causes are: those that matter in the table. */
+function legendOf(model) {
+    const sums = {};
+    for (const { causes } of model.data.instructions)
+        for (const [cause, cycles] of causesOf(causes ?? {}))
+            sums[cause] = (sums[cause] ?? 0) + cycles;
+    const shown = Object.keys(CAUSES).filter((cause) => sums[cause] > 0);
+    return shown.length > 0 && h("ul", { class: "legend low" }, h("li", { class: "note" }, "Causes:"), shown.map((cause) => h("li", { title: CAUSES[cause] }, h("span", { class: "swatch", style: { background: causeColour(cause) } }), cause)));
 }
 
 function causeBar(insn) {
@@ -125,7 +135,7 @@ export const instructionsView = {
                 const matches = ofFunction(query);
                 return (row) => instructions[row].text.toLowerCase().includes(query) || (instructions[row].function >= 0 && matches(instructions[row].function)) || place(model, instructions[row]).toLowerCase().includes(query) || instructions[row].why?.toLowerCase().includes(query);
             },
-            open: (row) => go(`instruction/${row}`),
+            open: (row) => go(`instruction/${row}`), legend: legendOf(model),
         });
         const view = pane(list, (row) => show(model, row), () => go("instructions"));
         return { element: h("div", { class: "view" }, h("div", { class: "above-list" }, scatter(model, go)), view.element), open: view.open };

@@ -2,11 +2,13 @@
 import { card, facts, h } from "../dom.js";
 import { bar, count, decimals, many, share } from "../format.js";
 import { functionColour } from "../colours.js";
-import { causesOf, chart, Plot, stack, tick } from "../chart.js";
+import { chart, Plot, stackWithLegend, tick } from "../chart.js";
 import { grid } from "../grid.js";
 import { listing } from "../listing.js";
 import { pane } from "../pane.js";
-import { functionLink, functionSearch } from "./functions.js";
+import { functionLink, functionSearch, swatch } from "./functions.js";
+
+const OPEN = 0.01; // of the run: loops that have so much show what is nested in them
 
 /** Loops as nested rows. */
 function forestOf(model) {
@@ -14,8 +16,10 @@ function forestOf(model) {
     const parents = loops.map((loop) => (loop.parent === null ? -1 : model.loopRows.get(loop.parent) ?? -1));
     const children = loops.map(() => []);
     const roots = [];
+    const level = (row) => (parents[row] < 0 ? 0 : 1 + level(parents[row]));
     parents.forEach((parent, row) => (parent < 0 ? roots : children[parent]).push(row));
-    return { column: 1, roots, parent: (row) => parents[row], children: (row) => children[row], level: (row) => (parents[row] < 0 ? 0 : loops[row].depth) };
+    const open = loops.flatMap((loop, row) => (loop.share >= OPEN && children[row].length ? [row] : []));
+    return { column: 1, open, roots, parent: (row) => parents[row], children: (row) => children[row], level };
 }
 
 /** "10", or "1–9,000" */
@@ -27,7 +31,7 @@ function columns(model) {
     return [
         { label: "Share", number: true, width: "8.5rem", value: (row) => loops[row].inclusive, cell: (row) => bar(loops[row].share, functionColour(loops[row].function), most), title: "Instructions executed while it was going on, callees included" },
         { label: "Loop", value: (row) => model.functionName(loops[row].function), cell: (row) => h("span", { class: "name", title: `${model.functionName(loops[row].function)} ${model.loopName(row)}` },
-            loops[row].irreducible ? "~ " : "", model.loopName(row), h("span", { class: "note" }, ` ${model.functionName(loops[row].function)}`)) },
+            loops[row].irreducible ? "~ " : "", model.loopName(row), h("span", { class: "note" }, " ", swatch(loops[row].function), model.functionName(loops[row].function))) },
         { label: "Self", number: true, low: true, width: "5rem", value: (row) => loops[row].self, cell: (row) => share(loops[row].self_share), title: "Of its own code, with loops nested in it" },
         { label: "Executions", number: true, low: true, width: "7rem", value: (row) => loops[row].executions, cell: (row) => count(loops[row].executions) },
         { label: "Iterations", number: true, low: true, width: "8rem", value: (row) => loops[row].iterations, cell: (row) => count(loops[row].iterations) },
@@ -95,7 +99,7 @@ function show(model, forest, row) {
                 forest.parent(row) >= 0 && ["Nested in", h("a", { href: `#loop/${forest.parent(row)}` }, model.loopName(forest.parent(row)))],
                 inner.length > 0 && ["Has", h("span", null, inner.flatMap((child, i) => [i ? ", " : "", h("a", { href: `#loop/${child}` }, model.loopName(child))]))],
             ]),
-            stalls && stack(causesOf(stalls.causes), stalls.cycles),
+            stalls && stackWithLegend(stalls),
             loop.max === null ? null : tripChart(loop),
             modelsTable(model, loop),
             card("Code", null, listing(model, blocks(row), { label: `Code of the loop ${model.loopName(row)}`, file: loop.file }))),

@@ -7,7 +7,7 @@ import { causesOf, chart, Plot, stack, tick } from "../chart.js";
 const MOST_BARS = 20;
 
 /** The legend of the causes that a list of rows has. */
-export function causeLegend(rows) {
+function causeLegend(rows) {
     const has = new Set(rows.flatMap((row) => causesOf(row.causes).map(([cause]) => cause)));
     return [...Object.keys(CAUSES)].filter((cause) => has.has(cause)).map((cause) => [cause, causeColour(cause), CAUSES[cause]]);
 }
@@ -17,7 +17,7 @@ function cpiStack(model) {
     const run = model.data.cpi.run[0];
     const causes = causesOf(run.causes).sort((a, b) => b[1] - a[1]);
     return h("div", null, stack(causesOf(run.causes), run.cycles, { label: "CPI stack" }),
-        table("CPI stack of the run", [{ label: "Cause" }, { label: "Share", number: true }, { label: "CPI", number: true }, { label: "Cycles", number: true }, { label: "Meaning" }],
+        table("CPI stack of the run", [{ label: "Cause" }, { label: "Share", number: true }, { label: "CPI", number: true, low: true }, { label: "Cycles", number: true, low: true }, { label: "Meaning" }],
             causes.map(([cause, cycles]) => [h("span", null, h("span", { class: "swatch", style: { background: causeColour(cause) } }), cause), share(cycles / run.cycles), (cycles / (run.instructions || 1)).toFixed(3), count(cycles), h("span", { class: "note" }, CAUSES[cause] ?? "")])));
 }
 

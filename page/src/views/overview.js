@@ -3,11 +3,11 @@
 import { card, h } from "../dom.js";
 import { bar, count, decimals, seconds, share, short } from "../format.js";
 import { functionColour } from "../colours.js";
-import { causesOf, stack } from "../chart.js";
-import { flame, heartOf } from "../flame.js";
+import { stackWithLegend } from "../chart.js";
+import { flame } from "../flame.js";
+import { spotName, spotsOf } from "../spots.js";
+import { heartOf } from "../trees.js";
 import { treeOf } from "./flame.js";
-import { swatch } from "./functions.js";
-import { causeLegend } from "./machine.js";
 import { timeline } from "./hotspots.js";
 
 const MOST = 6; // items in a list
@@ -39,7 +39,7 @@ function keyNumbers(model) {
 function items(title, view, all, rows) {
     return card(title, all > rows.length && h("a", { class: "more", href: `#${view}` }, `all ${count(all)}`),
         h("ol", { class: "items ranked" }, rows.map((row) => h("li", null, bar(row.share, row.colour, rows[0].share),
-            h("a", { href: row.href, title: row.title ?? row.name, class: "name" }, row.name), row.note && h("span", { class: "note" }, row.note)))));
+            h("a", { href: row.href, title: row.title ?? row.name, class: "name", style: row.level ? { "padding-left": `${row.level * 0.9}rem` } : {} }, row.name), row.note && h("span", { class: "note" }, row.note)))));
 }
 
 function functionsCard(model) {
@@ -50,8 +50,10 @@ function functionsCard(model) {
 
 function loopsCard(model) {
     const { loops } = model.data;
-    const rows = loops.map((_, row) => row).sort((a, b) => loops[b].inclusive - loops[a].inclusive || a - b).slice(0, MOST)
-        .map((row) => ({ share: loops[row].share, colour: functionColour(loops[row].function), href: `#loop/${row}`, name: model.loopName(row), title: model.functionName(loops[row].function), note: `${short(loops[row].executions)} × ${decimals(loops[row].mean)}` }));
+    const most = loops.map((_, row) => row).sort((a, b) => loops[b].inclusive - loops[a].inclusive || a - b).slice(0, MOST);
+    const parent = (row) => (loops[row].parent === null ? -1 : model.loopRows.get(loops[row].parent) ?? -1);
+    const below = (above, level) => most.filter((row) => (most.includes(parent(row)) ? parent(row) : -1) === above).flatMap((row) => [{ row, level }, ...below(row, level + 1)]);
+    const rows = below(-1, 0).map(({ row, level }) => ({ level, share: loops[row].share, colour: functionColour(loops[row].function), href: `#loop/${row}`, name: model.loopName(row), title: model.functionName(loops[row].function), note: `${short(loops[row].executions)} × ${decimals(loops[row].mean)}` }));
     return rows.length > 0 && items("Loops", "loops", loops.length, rows);
 }
 
@@ -73,25 +75,23 @@ function instructionsCard(model) {
 function cpiCard(model) {
     const run = model.data.cpi.run[0];
     return run && card(`CPI ${decimals(run.cpi)}: what cycles are spent on`, h("a", { class: "more", href: "#machine" }, "machine"),
-        stack(causesOf(run.causes), run.cycles, { label: "CPI stack" }),
-        h("ul", { class: "legend" }, causeLegend([run]).map(([cause, colour, why]) => [cause, colour, why, run.causes[cause]]).sort((a, b) => b[3] - a[3]).slice(0, 8)
-            .map(([cause, colour, why, cycles]) => h("li", { title: why }, h("span", { class: "swatch", style: { background: colour } }), `${cause} `, h("span", { class: "note" }, share(cycles / run.cycles))))));
+        stackWithLegend(run, 8));
 }
 
 function flameCard(model) {
     const tree = treeOf(model);
-    const total = tree.value(tree.root) || 1;
     const start = heartOf(tree);
-    const graph = flame(tree, { label: "Flame graph", total, start, most: DEPTH });
-    const below = start === tree.root ? "" : ` below ${tree.name(start)}, ${share(tree.value(start) / total)} of the run`;
+    const graph = flame(model, start, { label: "Flame graph", total: model.total || 1, most: DEPTH });
+    const below = start === tree ? "" : ` below ${start.name}, ${share(start.value / (model.total || 1))} of the run`;
     return card(model.data.contexts.parent.length ? `Flame graph${below}` : "Modules and functions", h("a", { class: "more", href: "#flame" }, "larger"), graph.element);
 }
 
 function spotsCard(model) {
     const { hotspots } = model.data;
-    const rows = hotspots.map((_, row) => row).filter((row) => hotspots[row].slices.length).slice(0, 4);
-    return rows.length > 0 && card("Hot spots: when they ran", h("a", { class: "more", href: "#hotspots" }, hotspots.length > rows.length ? `all ${count(hotspots.length)}` : "more"), timeline(model, rows, true),
-        h("p", { class: "chips" }, rows.map((row) => h("a", { href: `#hotspot/${row}`, class: "name" }, `#${hotspots[row].id} `, swatch(hotspots[row].functions[0] ?? -1), model.functionName(hotspots[row].functions[0] ?? -1), h("span", { class: "note" }, ` ${share(hotspots[row].share)}`)))));
+    const all = spotsOf(model).filter((spot) => spot.slices.size > 0);
+    const spots = [...all].sort((a, b) => hotspots[b.row].total - hotspots[a.row].total).slice(0, 5).sort((a, b) => all.indexOf(a) - all.indexOf(b));
+    return spots.length > 0 && card("Hot spots: when they ran", h("a", { class: "more", href: "#hotspots" }, hotspots.length > spots.length ? `all ${count(hotspots.length)}` : "more"), timeline(model, spots, true),
+        h("p", { class: "chips" }, spots.map(({ row, colour }) => h("a", { href: `#hotspot/${row}`, class: "name" }, h("span", { class: "swatch", style: { background: colour }, "aria-hidden": "true" }), `#${hotspots[row].id} ${spotName(model, row)}`, h("span", { class: "note" }, ` ${share(hotspots[row].share)}`)))));
 }
 
 function threadsCard(model) {
@@ -124,6 +124,7 @@ export const overviewView = {
             element: h("div", { class: "view overview" },
                 ran(model), notes(model), keyNumbers(model),
                 h("div", { class: "cards" }, functionsCard(model), loopsCard(model), pathsCard(model), instructionsCard(model), spotsCard(model), cpiCard(model), threadsCard(model), model.executed > 0 && flameCard(model)),
+                model.executed > 0 && h("p", { class: "note" }, "A bar's colour is its function's, as in the list of functions."),
                 model.total === 0 && h("p", null, "Nothing was executed, or nothing was recorded: the profile is empty.")),
             open() {},
         };

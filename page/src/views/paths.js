@@ -6,7 +6,7 @@ import { chart, Plot, tick } from "../chart.js";
 import { grid } from "../grid.js";
 import { blockTexts } from "../listing.js";
 import { pane } from "../pane.js";
-import { functionLink, functionSearch } from "./functions.js";
+import { functionLink, functionSearch, swatch } from "./functions.js";
 
 const HOWS = { // how a block is left: an arrow, words, and how much deeper in calls what follows is
     fell: ["↓", "falls through", 0],
@@ -30,9 +30,9 @@ function columns(model) {
     const metric = kinds.some((kind) => kind.metric !== "executions");
     return [
         { label: "Share", number: true, width: "8.5rem", value: (row) => paths.instructions[row], cell: (row) => bar(paths.instructions[row] / model.total, functionColour(paths.function[row]), most / model.total), title: "Instructions executed along it, of all" },
-        { label: "Count", number: true, width: "7.5rem", value: (row) => paths.count[row], cell: (row) => count(paths.count[row]) },
+        { label: "Count", number: true, low: 2, width: "7.5rem", value: (row) => paths.count[row], cell: (row) => count(paths.count[row]) },
         metric && { label: "Events", number: true, low: true, width: "7.5rem", value: (row) => paths.events[row], cell: (row) => count(paths.events[row]) },
-        { label: "Function", value: (row) => model.functionName(paths.function[row]), cell: (row) => h("span", { class: "name", title: model.functionName(paths.function[row]) }, model.functionName(paths.function[row])) },
+        { label: "Function", value: (row) => model.functionName(paths.function[row]), cell: (row) => h("span", { class: "name", title: model.functionName(paths.function[row]) }, swatch(paths.function[row]), model.functionName(paths.function[row])) },
         { label: "Each", number: true, low: true, width: "5rem", value: (row) => paths.instructions[row] / (paths.count[row] || 1), cell: (row) => count(paths.instructions[row] / (paths.count[row] || 1)), title: "Instructions of one execution" },
         { label: "Branches", number: true, low: true, width: "6.2rem", value: (row) => paths.length[row], cell: (row) => count(paths.length[row]) },
         { label: "Outcomes", low: true, width: "11rem", cell: (row) => outcomes(paths.outcomes[row]) },
