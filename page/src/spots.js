@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Hot spots as people see them: in the order of time, those that are nearly the same taken together.
+// Hot spots as people see them: in the order of time, those that are nearly the same taken together, and the phases they make of a run.
 import { seriesColour } from "./colours.js";
 
 const SAME = 0.9; // of what both execute
+const PHASE = 0.02; // of the run, at least
 
 const heat = (model, block) => model.data.blocks.count[block] * model.data.blocks.insns[block];
 
@@ -81,4 +82,25 @@ function heartOf(model, row) {
 export function spotName(model, row) {
     const block = heartOf(model, row);
     return block < 0 ? model.functionName(model.data.hotspots[row].functions[0] ?? -1) : `${model.functionName(model.data.blocks.function[block])} ${model.blockPlace(block)}`;
+}
+
+/** Stretches of the run that one hot spot has most of: [{ spot, from, to }], in shares of the run. Short ones belong to what is before. */
+export function phasesOf(model) {
+    const spots = spotsOf(model).filter((spot) => spot.slices.size > 0);
+    const width = spots[0]?.width ?? 0;
+    if (!width || !model.total || spots.some((spot) => spot.width !== width))
+        return [];
+    const n = Math.ceil(model.total / width);
+    const most = Array.from({ length: n }, (_, slice) => spots.reduce((best, spot) => ((spot.slices.get(slice) ?? 0) > (best?.slices.get(slice) ?? 0) ? spot : best), null));
+    const runs = [];
+    const add = (spot, slices) => (runs.at(-1)?.spot === spot ? (runs.at(-1).slices += slices) : runs.push({ spot, slices }));
+    most.forEach((spot) => add(spot, 1));
+    const kept = [];
+    for (const { spot, slices } of runs)
+        if (kept.length && (kept.at(-1).spot === spot || slices < PHASE * n))
+            kept.at(-1).slices += slices;
+        else
+            kept.push({ spot, slices });
+    let at = 0;
+    return kept.map(({ spot, slices }) => ({ spot, from: at / n, to: (at += slices) / n }));
 }

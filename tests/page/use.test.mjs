@@ -190,6 +190,21 @@ test("colours by module have a legend", at("all", "flame=modules", async (page) 
     assert.ok(!(await page.isVisible(`${shown} .view > .legend`)));
 }));
 
+test("findings are sentences that lead to their views", at("all", "overview", async (page) => {
+    const found = await page.$$eval(`${shown} .findings a`, (links) => links.map((link) => [link.querySelector(".finding-label").textContent, link.getAttribute("href"), link.querySelector(".finding").textContent]));
+    const views = { "Hottest function": /^#function\/0$/, "Hottest loop": /^#loop\/\d+$/, "Hottest path": /^#path\/\d+$/, "Costliest stall": /^#instruction\/\d+$/, Phases: /^#hotspots$/, Modules: /^#flame=modules$/ };
+    assert.deepEqual(found.map(([label]) => label), Object.keys(views));
+    for (const [label, href, text] of found) {
+        assert.match(href, views[label]);
+        assert.match(text, /\.$/);
+    }
+    const loop = report.loops[Number(found[1][1].split("/")[1])];
+    assert.ok(found[1][2].includes(`${(loop.share * 100).toFixed(1)}%`) && found[1][2].includes(loop.executions.toLocaleString("en")), found[1][2]);
+    const { causes } = report.cpi[0];
+    const worst = Object.keys(causes).filter((cause) => cause !== "retire").reduce((a, b) => (causes[b] > causes[a] ? b : a));
+    assert.ok(found[3][2].includes(` ${worst}: `), found[3][2]);
+}));
+
 test("addresses name things, and hold in the page of another run", withPage("all", "", async (page) => {
     const opened = async (hash) => {
         await page.evaluate((to) => { location.hash = to; }, hash);

@@ -4,6 +4,7 @@ import { card, h } from "../dom.js";
 import { bar, count, decimals, seconds, share, short } from "../format.js";
 import { functionColour } from "../colours.js";
 import { stackWithLegend } from "../chart.js";
+import { findings } from "../findings.js";
 import { flame } from "../flame.js";
 import { spotName, spotsOf } from "../spots.js";
 import { heartOf } from "../trees.js";
@@ -122,7 +123,7 @@ export const overviewView = {
     create(model) {
         return {
             element: h("div", { class: "view overview" },
-                ran(model), notes(model), keyNumbers(model),
+                ran(model), notes(model), findings(model), keyNumbers(model),
                 h("div", { class: "cards" }, functionsCard(model), loopsCard(model), pathsCard(model), instructionsCard(model), spotsCard(model), cpiCard(model), threadsCard(model), model.executed > 0 && flameCard(model)),
                 model.executed > 0 && h("p", { class: "note" }, "A bar's colour is its function's, as in the list of functions."),
                 model.total === 0 && h("p", null, "Nothing was executed, or nothing was recorded: the profile is empty.")),

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// What a profile says, in sentences: the hottest loop and path, the stall that costs most, phases, modules. Each leads to its view.
+import { h } from "./dom.js";
+import { decimals, many, share, short } from "./format.js";
+import { CAUSES } from "./colours.js";
+import { phasesOf, spotName } from "./spots.js";
+
+const MOST_PHASES = 6, MOST_MODULES = 4;
+
+const strong = (text) => h("strong", null, text);
+const dot = (colour) => h("span", { class: "swatch", style: { background: colour }, "aria-hidden": "true" });
+const greatest = (rows, value) => rows.reduce((a, b) => (a < 0 || value(b) > value(a) ? b : a), -1);
+
+function hottestFunction(model) {
+    const { functions } = model.data;
+    if (model.executed < 1)
+        return null;
+    const place = model.line(functions.file[0], functions.line[0]);
+    const inclusive = functions.inclusive[0] > functions.self[0] && `, ${share(functions.inclusive[0] / model.total)} with what it calls`;
+    return { label: "Hottest function", href: "#function/0", text: [strong(functions.name[0]), place && ` (${place})`, ` has `, strong(share(functions.self[0] / model.total)), " of all instructions in itself", inclusive, "."] };
+}
+
+/** The loop that has most without loops nested in it: outer ones have everything, and say little. */
+function hottestLoop(model) {
+    const { loops } = model.data;
+    const own = loops.map((loop) => loop.inclusive);
+    for (const loop of loops)
+        if (loop.parent !== null && model.loopRows.has(loop.parent))
+            own[model.loopRows.get(loop.parent)] -= loop.inclusive;
+    const row = greatest([...loops.keys()], (at) => own[at]);
+    if (row < 0)
+        return null;
+    const loop = loops[row];
+    const range = loop.max === null || loop.min === loop.max ? "" : ` (${short(loop.min)} to ${short(loop.max)})`;
+    return { label: "Hottest loop", href: `#loop/${row}`, text: [strong(model.loopName(row)), ` in ${model.functionName(loop.function)} has `, strong(share(loop.share)), " of all instructions, with what it calls. It ran ",
+        `${many(loop.executions, "time")}, `, strong(`${decimals(loop.mean)} ${loop.mean === 1 ? "iteration" : "iterations"}`), ` each${range}.`] };
+}
+
+function hottestPath(model) {
+    const { paths, kinds } = model.data;
+    const kind = model.askedKinds[0];
+    const row = kind === undefined ? -1 : greatest([...paths.kind.keys()].filter((at) => paths.kind[at] === kind), (at) => paths.instructions[at]);
+    if (row < 0)
+        return null;
+    const weights = paths.instructions.filter((_, at) => paths.kind[at] === kind).sort((a, b) => b - a);
+    let half = 0;
+    for (let sum = 0; half < weights.length && sum < model.total / 2; half++)
+        sum += weights[half];
+    return { label: "Hottest path", href: `#path/${row}`, text: ["A path of ", many(paths.length[row], "branch", "branches"), " in ", strong(model.functionName(paths.function[row])), ` was taken ${short(paths.count[row])} times and has `, strong(share(paths.instructions[row] / model.total)), " of all instructions. ",
+        `${many(half, "path")} of ${short(kinds[kind].paths)} ${half === 1 ? "has" : "have"} half of them.`] };
+}
+
+// The function whose block, with code of the line, was executed most.
+function functionOfLine(model, file, line) {
+    const { code, blocks } = model.data;
+    const of = [...blocks.count.keys()].filter((block) => blocks.function[block] >= 0 && model.codeOf(block).some((row) => code.line[row] === line && code.file[row] === file));
+    return of.length ? blocks.function[greatest(of, (block) => blocks.count[block])] : -1;
+}
+
+function hottestLine(model) {
+    const { lines } = model.data;
+    if (!lines.line.length || model.data.loops.length)
+        return null;
+    const [file, line] = [lines.file[0], lines.line[0]];
+    const f = functionOfLine(model, file, line);
+    const text = model.source(file, line)?.trim();
+    return { label: "Hottest line", href: f < 0 ? "#functions" : `#function/${f}`, text: [strong(model.line(file, line)), text && [" ", h("code", null, text.length > 70 ? `${text.slice(0, 69)}…` : text)], " has ", strong(share(lines.instructions[0] / model.total)), ` of all instructions; it was executed ${short(lines.executions[0])} times.`] };
+}
+
+function mostCalled(model) {
+    const { functions } = model.data;
+    const row = greatest([...functions.calls.keys()], (at) => functions.calls[at]);
+    if (row < 0 || functions.calls[row] < 2 || model.data.loops.length)
+        return null;
+    return { label: "Most calls", href: `#function/${row}`, text: [strong(functions.name[row]), ` was called `, strong(`${short(functions.calls[row])} times`), `; a call takes ${decimals(functions.self[row] / functions.calls[row])} instructions of its own.`] };
+}
+
+function costliestStall(model) {
+    const run = model.data.cpi.run[0];
+    if (!run)
+        return null;
+    const cause = Object.keys(run.causes).filter((name) => name !== "retire").reduce((a, b) => (run.causes[b] > (run.causes[a] ?? 0) ? b : a), null);
+    if (!cause || !(run.causes[cause] > 0))
+        return null;
+    const { instructions } = model.data;
+    const row = greatest([...instructions.keys()], (at) => instructions[at].causes?.[cause] ?? 0);
+    const most = instructions[row]?.causes?.[cause] ?? 0;
+    const place = most > 0 && (model.line(instructions[row].file, instructions[row].line) || instructions[row].address);
+    return { label: "Costliest stall", href: most > 0 ? `#instruction/${row}` : "#machine", text: ["In ", strong(share(run.causes[cause] / run.cycles)), ` of the cycles the oldest instruction stalls by `, strong(cause), `: ${CAUSES[cause] ?? cause}.`,
+        most > 0 && [` ${share(most / run.causes[cause])} of them are at `, h("code", null, model.instructionText(row)), `, `, strong(place), "."], ` In ${share((run.causes.retire ?? 0) / run.cycles)} instructions retire.`] };
+}
+
+function phases(model) {
+    const found = phasesOf(model);
+    if (!found.length)
+        return null;
+    const parts = found.slice(0, MOST_PHASES).map(({ spot, from, to }, i) => [i > 0 && ", ", h("span", { class: "part" }, spot && dot(spot.colour), spot ? spotName(model, spot.row) : "no hot spot", h("span", { class: "note" }, ` ${Math.round(from * 100)}–${Math.round(to * 100)}%`))]);
+    return { label: "Phases", href: "#hotspots", text: [strong(many(found.length, "phase")), found.length === 1 ? ": " : ", in the order of time: ", parts, found.length > MOST_PHASES ? ", …" : "."] };
+}
+
+function split(model) {
+    const { modules } = model.data;
+    const order = model.modulesByWeight.filter((row) => modules.instructions[row] > 0);
+    if (!order.length)
+        return null;
+    const shown = order.slice(0, MOST_MODULES);
+    const rest = order.slice(MOST_MODULES).reduce((sum, row) => sum + modules.instructions[row], 0);
+    return { label: "Modules", href: "#flame=modules", text: [shown.map((row, i) => [i > 0 && ", ", h("span", { class: "part" }, dot(model.moduleColour(row)), strong(share(modules.instructions[row] / model.total)), ` in ${modules.name[row]}`)]), rest > 0 && `, ${share(rest / model.total)} in ${many(order.length - shown.length, "other")}`, "."] };
+}
+
+/** [{ label, href, text }], `text` as of h(). */
+export const findingsOf = (model) => (model.total > 0 ? [hottestFunction, hottestLine, mostCalled, hottestLoop, hottestPath, costliestStall, phases, split].map((find) => find(model)).filter(Boolean) : []);
+
+export function findings(model) {
+    const found = findingsOf(model);
+    return found.length > 0 && h("section", { class: "card findings", "aria-label": "Findings" }, h("ul", null, found.map(({ label, href, text }) =>
+        h("li", null, h("a", { href }, h("span", { class: "finding-label" }, label), h("span", { class: "finding" }, text))))));
+}
