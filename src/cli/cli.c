@@ -67,6 +67,11 @@ enum hp_err hp_cli_report_options(const struct hp_cli_output *output,
     options->top = (size_t)output->top; /* HP_NOT_SAID is HP_REPORT_TOP_DEFAULT */
     if (output->view)
         HP_TRY(hp_view_from_name(output->view, &options->view));
+    options->query = output->query;
+    options->verbose = output->verbose;
+    if (options->view && options->view->of_function && !output->query.function)
+        return hp_fail(HP_ERR_INVALID, "the view %s is of a function: --function NAME says which",
+                       options->view->name);
     if (output->threads && strcmp(output->threads, "each") == 0)
         options->per_thread = true;
     else if (output->threads && strcmp(output->threads, "all") != 0)

@@ -34,7 +34,32 @@ struct hp_cli_output {
     bool json, csv;
     const char *threads; /* "each" or "all" */
     const char *view;
+    struct hp_report_query query;
+    bool verbose;
 };
+
+/* The options of a report's query, for the table of a command that has it as `member`. */
+#define HP_QUERY_OPTIONS(member)                                                                   \
+    {"sort", 0, HP_TEXT(member.sort), "COLUMN",                                                    \
+     "order rows by a column, the largest first, texts from A to Z; -COLUMN: the other way "       \
+     "round; "                                                                                     \
+     "columns are called as in JSON and CSV ('hotpath help columns')"},                            \
+        {"filter", 0, HP_TEXT(member.filter), "EXPRESSION",                                        \
+         "only rows that pass, such as 'iterations < 4 and share > 1%'"},                          \
+        {"function", 0, HP_TEXT(member.function), "NAME",                                          \
+         "only what is about functions of that name, or with it in their name"},                   \
+    {                                                                                              \
+        "module", 0, HP_TEXT(member.module), "NAME",                                               \
+            "only what is about modules of that name, or with it in their path"                    \
+    }
+
+/* Of a report of a profile, these too. */
+#define HP_THREAD_OPTIONS(member)                                                                  \
+    {"thread", 0, HP_TEXT(member.thread), "ID",                                                    \
+     "only what a thread did: its number in the view threads, or the kernel's"},                   \
+    {                                                                                              \
+        "process", 0, HP_TEXT(member.process), "PID", "only what a process did"                    \
+    }
 
 #define HP_NOT_SAID UINT64_MAX /* of an option that takes a number */
 

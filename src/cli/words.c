@@ -8,6 +8,7 @@
 #include "lab/lab.h"
 #include "machine/keys.h"
 #include "profiler/models.h"
+#include "report/fields.h"
 #include "report/report.h"
 #include "session/selection.h"
 
@@ -20,6 +21,21 @@ static void put_views(struct hp_strbuf *lines)
 {
     for (const struct hp_view *const *view = hp_views; *view; view++)
         hp_word_put(lines, (*view)->name, (*view)->help);
+}
+
+/* Of all views, each once; the help is that of the first view that has it. */
+static void put_columns(struct hp_strbuf *lines)
+{
+    for (const struct hp_view *const *view = hp_views; *view; view++)
+        for (const struct hp_field *f = (*view)->fields; f && f->name; f++) {
+            char line[64];
+            snprintf(line, sizeof line, "%s\t", f->name);
+            const char *at = strstr(hp_strbuf_text(lines), line);
+            while (at && at > hp_strbuf_text(lines) && at[-1] != '\n')
+                at = strstr(at + 1, line);
+            if (!at)
+                hp_strbuf_format(lines, "%s%s\n", line, f->help ? f->help : "");
+        }
 }
 
 static void put_formats(struct hp_strbuf *lines)
@@ -76,6 +92,7 @@ static void put_topics(struct hp_strbuf *lines)
 
 const struct hp_words hp_word_lists[] = {
     {"VIEW", "views", .put = put_views},
+    {"COLUMN", "columns", .put = put_columns},
     {"FORMAT", "formats", .put = put_formats},
     {"LIST", "profilers", .put = put_profilers},
     {"MACHINE", "machines", .family = &hp_machine_family},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/base.h"
+#include "report/query/query.h"
 #include "report/text.h"
 
 #include <math.h>
@@ -10,7 +11,57 @@ struct printer {
     const char *name_a, *name_b;
     const struct hp_report_options *options;
     FILE *out;
+    /* The functions that are asked for, in order. */
+    struct hp_move *moves;
+    size_t n;
+    const struct hp_move *at; /* the one at hand */
 };
+
+/* --- What is asked for ------------------------------------------------------------------------ */
+
+static const char *column_name(const void *context, size_t i)
+{
+    static const char *const names[] = {"name", "module", "a", "b", "share_a", "share_b"};
+    (void)context;
+    return names[i];
+}
+
+static struct hp_cell column_cell(void *context, size_t i)
+{
+    const struct hp_move *move = ((const struct printer *)context)->at;
+    switch (i) {
+    case 0: return hp_cell_text(move->name);
+    case 1: return hp_cell_text(move->module);
+    case 2: return hp_cell_number(move->a);
+    case 3: return hp_cell_number(move->b);
+    default: return hp_cell_fraction(i == 4 ? move->share_a : move->share_b);
+    }
+}
+
+static void set_row(void *context, size_t row)
+{
+    struct printer *p = context;
+    p->at = &p->c->moves[row];
+}
+
+static enum hp_err choose(struct printer *p)
+{
+    size_t *chosen HP_CLEANUP(hp_free) = calloc(p->c->n_moves + 1, sizeof *chosen);
+    const struct hp_filter_columns columns = {
+        .of = "a comparison", .n = 6, .name = column_name, .cell = column_cell, .context = p};
+    p->moves = calloc(p->c->n_moves + 1, sizeof *p->moves);
+    if (!chosen || !p->moves)
+        return hp_fail_nomem();
+    HP_TRY(hp_query_list(&p->options->query, &columns, set_row, p->c->n_moves, chosen, &p->n));
+    for (size_t i = 0; i < p->n; i++)
+        p->moves[i] = p->c->moves[chosen[i]];
+    return HP_OK;
+}
+
+static void printer_fini(struct printer *p)
+{
+    free(p->moves);
+}
 
 /* How many of `n` functions to print. */
 static size_t top_of(const struct printer *p, size_t n)
@@ -49,8 +100,8 @@ static enum hp_err print_json(const struct printer *p)
         hp_json_end_object(&json);
     }
     hp_json_put_array(&json, "moves");
-    for (size_t i = 0; i < top_of(p, c->n_moves); i++) {
-        const struct hp_move *move = &c->moves[i];
+    for (size_t i = 0; i < top_of(p, p->n); i++) {
+        const struct hp_move *move = &p->moves[i];
         hp_json_begin_object(&json);
         hp_json_put_string(&json, "name", hp_text(move->name));
         hp_json_put_string(&json, "module", hp_text(move->module));
@@ -69,8 +120,8 @@ static enum hp_err print_json(const struct printer *p)
 static enum hp_err print_csv(const struct printer *p)
 {
     fputs("name,module,a,b,share_a,share_b\r\n", p->out);
-    for (size_t i = 0; i < top_of(p, p->c->n_moves); i++) {
-        const struct hp_move *move = &p->c->moves[i];
+    for (size_t i = 0; i < top_of(p, p->n); i++) {
+        const struct hp_move *move = &p->moves[i];
         hp_csv_text(p->out, hp_text(move->name));
         putc(',', p->out);
         hp_csv_text(p->out, hp_text(move->module));
@@ -105,7 +156,7 @@ static double change_of(const struct hp_move *move)
 
 static double fill(void *context, size_t i, struct hp_strbuf *cells)
 {
-    const struct hp_move *move = &((const struct printer *)context)->c->moves[i];
+    const struct hp_move *move = &((const struct printer *)context)->moves[i];
     put_signed(&cells[0], change_of(move) * 100);
     hp_strbuf_percent(&cells[1], move->share_a);
     hp_strbuf_percent(&cells[2], move->share_b);
@@ -150,14 +201,14 @@ static enum hp_err print_head(const struct printer *p)
 
 static enum hp_err print_text(struct printer *p)
 {
-    const struct hp_comparison *c = p->c;
     HP_TRY(print_head(p));
-    size_t moved = 0; /* the largest changes come first */
-    while (moved < c->n_moves && change_of(&c->moves[moved]) != 0)
-        moved++;
-    if (moved == 0)
+    size_t moved = 0;
+    for (size_t i = 0; i < p->n; i++)
+        if (change_of(&p->moves[i]) != 0)
+            p->moves[moved++] = p->moves[i];
+    if (moved == 0 && (p->n || !p->c->n_moves))
         fputs("  (no function's share changed)\n", p->out);
-    else
+    else if (moved)
         HP_TRY(hp_text_rows_print(&(struct hp_text_rows){.columns = columns,
                                                          .out = p->out,
                                                          .color = p->options->color,
@@ -166,6 +217,7 @@ static enum hp_err print_text(struct printer *p)
                                                          .fill = fill,
                                                          .context = p}));
     hp_print_more(p->out, moved - top_of(p, moved));
+    hp_print_query_out(&p->options->query, p->c->n_moves, p->n, p->out);
     return hp_print_finish(p->out);
 }
 
@@ -173,7 +225,9 @@ enum hp_err hp_report_comparison(const struct hp_comparison *comparison, const c
                                  const char *name_b, const struct hp_report_options *options,
                                  FILE *out)
 {
-    struct printer printer = {comparison, name_a, name_b, options, out};
+    struct printer printer HP_CLEANUP(printer_fini) = {
+        .c = comparison, .name_a = name_a, .name_b = name_b, .options = options, .out = out};
+    HP_TRY(choose(&printer));
     switch (options->format) {
     case HP_REPORT_TEXT: return print_text(&printer);
     case HP_REPORT_JSON: return print_json(&printer);

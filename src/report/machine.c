@@ -33,7 +33,10 @@ static const struct hp_field fields[] = {
 static void put_part(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
 {
     const struct hp_pstat *stat = &in->tables->profile->stats[row->item];
-    if (row->item == 0 || strcmp(hp_text(stat[-1].part), hp_text(stat->part)) != 0)
+    const struct hp_rows *rows = in->context;
+    const struct hp_pstat *above =
+        row > rows->rows ? &in->tables->profile->stats[row[-1].item] : NULL;
+    if (!above || strcmp(hp_text(above->part), hp_text(stat->part)) != 0)
         hp_strbuf_clean(cell, hp_text(stat->part));
 }
 
@@ -51,6 +54,13 @@ static const struct hp_column columns[] = {{"part", .put = put_part, .flexible =
                                            {"value", .put = put_value, .right = true},
                                            {0}};
 
+static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
+{
+    struct hp_text with = *text;
+    with.context = rows;
+    return hp_print_list(&with, &hp_view_machine, rows, limit);
+}
+
 const struct hp_view hp_view_machine = {
     .name = "machine",
     .help = "what models counted",
@@ -63,5 +73,6 @@ const struct hp_view hp_view_machine = {
     .item = HP_ROW_STAT,
     .fields = fields,
     .columns = columns,
+    .print = print,
     .top = HP_VIEW_WHOLE,
 };

@@ -36,6 +36,9 @@ bool hp_print_is_counted(const struct hp_tables *tables);
 /* Whether a view was asked for, of those that have to be. */
 bool hp_print_is_there(const struct hp_tables *tables, const struct hp_view *view);
 
+/* Whether a view is a table of which what is asked for can be asked. */
+bool hp_print_is_asked(const struct hp_tables *tables, const struct hp_view *view);
+
 /* How many rows of a view to print; 0: all. */
 static inline size_t hp_print_limit(const struct hp_report_options *options,
                                     const struct hp_view *view)

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "report/print.h"
+#include "report/query/query.h"
 #include "report/view.h"
 
 #include <errno.h>
@@ -41,10 +42,33 @@ bool hp_print_is_there(const struct hp_tables *tables, const struct hp_view *vie
            (view->there[1] && hp_profile_n_rows(p, view->there[1]));
 }
 
+bool hp_print_is_asked(const struct hp_tables *tables, const struct hp_view *view)
+{
+    if (view->of_function && !(tables->query && tables->query->words->function))
+        return false;
+    return view->fields && (!tables->query || hp_query_fits(tables->query, tables, view) == HP_OK);
+}
+
+/* That something is left of what is to be printed. */
+static enum hp_err check_query(const struct hp_tables *tables,
+                               const struct hp_report_options *options)
+{
+    bool each = !options->view || options->view == &hp_view_all, any = false;
+    for (size_t i = 0; each && hp_views[i]; i++)
+        any |= hp_print_is_asked(tables, hp_views[i]) &&
+               (options->view || options->format != HP_REPORT_TEXT || hp_views[i]->overview);
+    if (!tables->query || any)
+        return HP_OK;
+    if (each)
+        HP_TRY(hp_query_is_known(tables->query));
+    return hp_query_fits(tables->query, tables, each ? hp_print_default(tables) : options->view);
+}
+
 const struct hp_view *hp_print_default(const struct hp_tables *tables)
 {
     for (size_t i = 0; hp_views[i]; i++)
-        if (hp_views[i]->overview && hp_print_is_there(tables, hp_views[i]))
+        if (hp_views[i]->overview && hp_print_is_there(tables, hp_views[i]) &&
+            hp_print_is_asked(tables, hp_views[i]))
             return hp_views[i];
     return &hp_view_functions;
 }
@@ -56,10 +80,12 @@ enum hp_err hp_report(const struct hp_profile *profile, const struct hp_report_o
         return hp_fail(HP_ERR_INVALID, "cycles are not summed by %d", (int)options->by);
     if ((unsigned)options->format > HP_REPORT_CSV)
         return hp_fail(HP_ERR_INVALID, "no report format %d", (int)options->format);
+    struct hp_query query HP_CLEANUP(hp_query_fini) = {0};
     struct hp_tables tables HP_CLEANUP(hp_tables_fini) = {0};
-    HP_TRY(hp_tables_init(&tables, profile));
+    HP_TRY(hp_query_open(&query, &options->query, profile, &tables));
     tables.costs = options->partition;
     tables.by = options->by;
+    HP_TRY(check_query(&tables, options));
     flockfile(out); /* the printers use the unlocked calls */
     enum hp_err err = options->format == HP_REPORT_TEXT ? hp_print_text(&tables, options, out)
                                                         : hp_print_script(&tables, options, out);

@@ -46,6 +46,16 @@ enum hp_report_by {
 /* Their names: "run", "function", ... */
 extern const struct hp_name hp_report_units[];
 
+/* Which rows are asked for, and in which order, as words of a command line; NULL: all of them. */
+struct hp_report_query {
+    const char *sort;     /* a column; with '-' before it the other way round */
+    const char *filter;   /* an expression: report/query/filter.h */
+    const char *function; /* a name, or a part of one */
+    const char *module;   /* likewise */
+    const char *thread;   /* its number in the profile, or the kernel's */
+    const char *process;  /* the kernel's number */
+};
+
 /* All zero: text, the default view, every row, no colour, as wide as it gets. */
 struct hp_report_options {
     const struct hp_view *view; /* NULL: text: the summary and the overviews there are; JSON:
@@ -58,19 +68,23 @@ struct hp_report_options {
     int width;       /* text: columns of the terminal; long names are cut. <= 0: no limit */
     struct hp_partition_costs partition;
     enum hp_report_by by; /* cpi: the run, and each of these */
+    bool verbose;         /* text: what the engine did, too */
+    struct hp_report_query query;
 };
 
 /*
  * Prints a normal profile to `out` and flushes it. In text, notes always come last.
- * HP_ERR_INVALID: the profile's references do not fit together (nothing was printed), or CSV was
- * asked for a view that is not one table. HP_ERR_IO: `out` could not be written. HP_ERR_NOMEM.
+ * HP_ERR_INVALID: the profile's references do not fit together (nothing was printed), CSV was asked
+ * for a view that is not one table, or a query does not fit the view. HP_ERR_NOTFOUND: what a query
+ * names is not in the profile. HP_ERR_IO: `out` could not be written. HP_ERR_NOMEM.
  */
 enum hp_err hp_report(const struct hp_profile *profile, const struct hp_report_options *options,
                       FILE *out);
 
 /*
  * Prints how profile A became profile B; `name_a` and `name_b` say which they are (file names). Of
- * the options, format, top, color and width are used. Errors as hp_report().
+ * the options, format, top, color, width and the query are used, but not of threads. Errors as
+ * hp_report().
  */
 enum hp_err hp_report_comparison(const struct hp_comparison *comparison, const char *name_a,
                                  const char *name_b, const struct hp_report_options *options,

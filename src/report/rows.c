@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/base.h"
+#include "report/query/query.h"
 #include "report/tables.h"
 #include "text/number.h"
 
@@ -134,7 +135,7 @@ enum hp_err hp_rows_init(struct hp_rows *rows, struct hp_tables *tables, const s
     if (view->make)
         HP_TRY(view->make(rows, tables));
     sort_rows(rows, tables, view);
-    return HP_OK;
+    return tables->query ? hp_query_apply(tables->query, tables, view, rows) : HP_OK;
 }
 
 enum hp_err hp_rows_of_items(struct hp_rows *rows, size_t n)

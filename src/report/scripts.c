@@ -7,6 +7,7 @@
 #include "text/utf8.h"
 
 struct printer {
+    size_t asked_out[HP_VIEWS_MAX]; /* rows by view */
     struct hp_json json;
     struct hp_tables *tables;
     const struct hp_report_options *options;
@@ -220,6 +221,8 @@ static enum hp_err print_table(struct printer *p, const struct hp_view *view)
     if (view->prepare)
         HP_TRY(view->prepare(p->tables));
     HP_TRY(hp_rows_init(&rows, p->tables, view, p->options->per_thread));
+    for (size_t i = 0; hp_views[i] && i < HP_VIEWS_MAX; i++)
+        p->asked_out[i] += hp_views[i] == view ? rows.n_asked_out : 0;
     hp_rows_keep(&rows, hp_print_limit(p->options, view));
     hp_fields_bind(&fields, view, p->tables);
     if (p->options->format == HP_REPORT_JSON) {
@@ -247,6 +250,19 @@ static enum hp_err print_csv(struct printer *p)
     return hp_print_finish(p->out);
 }
 
+/* How many rows of each view what is asked for left out. */
+static void print_asked_out(struct printer *p)
+{
+    hp_json_put_object(&p->json, "left_out");
+    for (size_t i = 0; hp_views[i] && i < HP_VIEWS_MAX; i++) {
+        if (p->asked_out[i] == 0)
+            continue;
+        hp_json_view_key(&p->json, hp_views[i]);
+        hp_json_uint(&p->json, p->asked_out[i]);
+    }
+    hp_json_end_object(&p->json);
+}
+
 static enum hp_err print_json(struct printer *p)
 {
     const struct hp_view *view = p->options->view;
@@ -264,8 +280,11 @@ static enum hp_err print_json(struct printer *p)
         hp_json_end_object(&p->json);
     }
     for (size_t i = 0; hp_views[i]; i++)
-        if (hp_views[i]->fields && (all || view == hp_views[i]))
+        if (all ? hp_print_is_asked(p->tables, hp_views[i])
+                : hp_views[i]->fields && view == hp_views[i])
             HP_TRY(print_table(p, hp_views[i]));
+    if (p->tables->query)
+        print_asked_out(p);
     if (all) {
         hp_json_key(&p->json, "notes");
         hp_json_notes(&p->json, p->tables->profile);

@@ -313,6 +313,7 @@ void hp_tables_fini(struct hp_tables *tables)
     free(tables->partition);
     free(tables->cpi);
     free(tables->ways);
+    free(tables->callers);
     hp_loops_fini(&tables->loops);
     *tables = (struct hp_tables){0};
 }

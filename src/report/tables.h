@@ -16,6 +16,7 @@
 struct hp_source_line {
     const char *file;
     uint32_t line;
+    uint32_t range;       /* the first of it, a line of the profile */
     const char *function; /* the one (inlined ones included) that most of it was executed for */
 };
 
@@ -58,11 +59,14 @@ struct hp_tables {
     uint64_t executed;               /* static instructions of all blocks that were executed */
     struct hp_partition_costs costs; /* set by hp_report() */
     enum hp_report_by by;            /* likewise */
+    const struct hp_query *query;    /* set by hp_query_open(); NULL: everything is asked for */
     struct hp_partition_estimate *partition; /* by loop; set by hp_rows_init() for partition */
     struct hp_insns insns;
     struct hp_cpi_item *cpi;      /* set by hp_rows_init() for cpi */
     struct hp_sampling_way *ways; /* likewise for sampling */
     size_t n_ways;
+    struct hp_caller *callers; /* likewise for callers */
+    size_t n_callers;
     struct hp_strings names; /* made here */
 };
 
@@ -121,7 +125,9 @@ struct hp_rows {
     /* by weight, descending, then by address; paths by kind before that, and so on */
     struct hp_row *rows;
     size_t n;
-    size_t n_left_out; /* by hp_rows_keep() */
+    size_t n_left_out;  /* by hp_rows_keep() */
+    size_t n_asked_out; /* by what is asked for */
+    bool sorted;        /* by a column that was asked for: the order is to stay */
     bool per_thread;
     struct hp_row *parts; /* with `per_thread`: each item's values by thread, in order of both */
     size_t n_parts;

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "report/fields.h"
+#include "report/query/query.h"
 #include "text/utf8.h"
 
 #define WRAP_COLUMNS 100 /* of a sentence where the width is not limited */
@@ -368,7 +369,12 @@ static enum hp_err print_view(struct hp_text *p, const struct hp_view *view, boo
     HP_TRY(hp_rows_init(&rows, p->tables, view, p->options->per_thread));
     size_t limit = hp_print_limit(p->options, view);
     if (rows.n > 0)
-        return view->print ? view->print(p, &rows, limit) : hp_print_list(p, view, &rows, limit);
+        HP_TRY(view->print ? view->print(p, &rows, limit) : hp_print_list(p, view, &rows, limit));
+    size_t chosen = rows.n + rows.n_left_out;
+    if (p->tables->query)
+        hp_print_query_out(p->tables->query->words, chosen + rows.n_asked_out, chosen, p->out);
+    if (chosen > 0 || p->tables->query)
+        return HP_OK;
     bool known = view->there[0] || view->is_there || hp_print_is_counted(p->tables);
     fprintf(p->out, "  (%s)\n", known ? view->empty : "not counted: --profile exact asks for it");
     return HP_OK;
@@ -416,7 +422,8 @@ static enum hp_err print_notes(const struct hp_text *p)
 static bool is_shown(const struct hp_text *p, const struct hp_view *view)
 {
     bool all = p->options->view == &hp_view_all;
-    return view->fields && (all || view->overview) && hp_print_is_there(p->tables, view);
+    return hp_print_is_asked(p->tables, view) && (all || view->overview) &&
+           hp_print_is_there(p->tables, view);
 }
 
 static enum hp_err print_all(struct hp_text *p)

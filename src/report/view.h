@@ -19,6 +19,13 @@ struct hp_text;
 
 #define HP_ROW_VALUES 5
 
+/* The row of the profile that a row is about: HP_ROW_KINDS: none. */
+struct hp_subject {
+    enum hp_row_kind kind;
+    uint32_t item;
+    const char *function; /* a name beside that, of one that may be inlined; NULL: none */
+};
+
 struct hp_view {
     const char *name;          /* "loop-models" */
     const char *help;          /* a few words */
@@ -54,6 +61,12 @@ struct hp_view {
      * other in the profile. NULL: there is one. */
     bool (*same_list)(const struct hp_tables *tables, uint32_t a, uint32_t b);
 
+    /* What a row is about, where its item is no row of the profile. May be NULL. */
+    struct hp_subject (*subject)(const struct hp_tables *tables, const struct hp_row *row);
+    /* Whether a row is of the whole run, and there whatever is asked for. NULL: none is. */
+    bool (*is_head)(const struct hp_tables *tables, const struct hp_row *row);
+    bool of_function; /* it is made for the functions that are asked for */
+
     /* For scripts: ended by one without a name. NULL: it is no table. */
     const struct hp_field *fields;
 
@@ -74,10 +87,12 @@ struct hp_view {
 /* In the order in which they are listed and printed, "all" last; hp_views is ended by NULL. */
 extern const struct hp_view *const hp_views[];
 /* clang-format off */
-#define HP_VIEWS(V) V(summary) V(functions) V(blocks) V(edges) V(calls) V(contexts) V(lines) \
+#define HP_VIEWS(V) V(summary) V(functions) V(blocks) V(edges) V(calls) V(callers) V(contexts) V(lines) \
     V(processes) V(threads) V(modules) V(loops) V(paths) V(predictions) V(hotspots) V(loop_models) V(partition) \
     V(machine) V(traces) V(instructions) V(cpi) V(sampling) V(all)
 /* clang-format on */
+#define HP_VIEW_ONE(name) +1
+enum { HP_VIEWS_MAX = 0 HP_VIEWS(HP_VIEW_ONE) };
 #define HP_VIEW_DECLARE(name) extern const struct hp_view hp_view_##name;
 HP_VIEWS(HP_VIEW_DECLARE)
 

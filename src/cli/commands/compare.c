@@ -7,6 +7,7 @@ struct request {
 
 static const struct hp_option rows[] = {
     {"top", 'n', HP_COUNT(output.top), "N", "functions to print (default 20; 0: all)"},
+    HP_QUERY_OPTIONS(output.query),
     {"json", 'j', HP_FLAG(output.json), NULL, "JSON, for scripts"},
     {0},
 };

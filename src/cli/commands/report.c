@@ -64,6 +64,8 @@ static const struct hp_option rows[] = {
     {"csv", 0, HP_FLAG(output.csv), NULL, "comma-separated values (RFC 4180) of one view"},
     {"threads", 0, HP_TEXT(output.threads), "each|all",
      "counts thread by thread, or of all together (default)"},
+    HP_QUERY_OPTIONS(output.query),
+    HP_THREAD_OPTIONS(output.query),
     {"no-run", 0, HP_FLAG(no_run), NULL,
      "JSON: leave out what differs from run to run: time, machine, process ids"},
     {"hw-cost", 0, HP_TEXT(iteration), "N",
@@ -103,6 +105,8 @@ const struct hp_command hp_command_report = {
     .examples = "  hotpath report gzip.hotpath\n"
                 "  hotpath report gzip.hotpath edges --top 50\n"
                 "  hotpath report gzip.hotpath paths\n"
+                "  hotpath report gzip.hotpath loops --filter 'mean < 4 and share > 1%'\n"
+                "  hotpath report gzip.hotpath callers --function longest_match\n"
                 "  hotpath report gzip.hotpath partition --init 500 --hw-loops 3\n"
                 "  hotpath report gzip.hotpath cpi --by function\n"
                 "  hotpath report gzip.hotpath --json > gzip.json\n"

@@ -13,6 +13,8 @@ static const struct hp_option rows[] = {
     {"top", 'n', HP_COUNT(output.top), "N", "rows to print (default 20; 0: all)"},
     {"threads", 0, HP_TEXT(output.threads), "each|all",
      "counts thread by thread, or of all together (default)"},
+    HP_QUERY_OPTIONS(output.query),
+    HP_THREAD_OPTIONS(output.query),
     {"json", 'j', HP_TEXT(json), "FILE",
      "write everything as JSON to FILE ('-': stdout) instead of the report"},
     {0},

@@ -20,7 +20,7 @@
 struct request {
     struct hp_cli_session session; /* first */
     const char *view, *interval_text, *output;
-    uint64_t rows; /* of the report */
+    struct hp_cli_output report; /* what is printed in the end */
 
     struct hp_top_page page;
     struct hp_board board;
@@ -241,7 +241,7 @@ static enum hp_err run(struct hp_invocation *call)
     struct hp_profile *profile HP_CLEANUP(hp_cli_free_profile) = NULL;
     char *path HP_CLEANUP(hp_free) = NULL;
     struct hp_strbuf list HP_CLEANUP(hp_strbuf_fini) = {0};
-    HP_TRY(hp_cli_report_options(&(struct hp_cli_output){.top = top->rows}, &report));
+    HP_TRY(hp_cli_report_options(&top->report, &report));
     settings->lines = top->output ? HP_LINES_ALL : hp_cli_lines(&report);
     if (top->view)
         HP_TRY(hp_name_find(hp_top_views, "view", top->view, &top->page.view));
@@ -273,7 +273,9 @@ static const struct hp_option rows[] = {
     {"since-start", 0, HP_FLAG(page.wish.since), NULL,
      "shares since the start, not of the last interval"},
     {"plain", 0, HP_FLAG(page.plain), NULL, "print pages one below the other, without keys"},
-    {"top", 'n', HP_COUNT(rows), "N", "rows of the report (default 5; 0: all)"},
+    {"top", 'n', HP_COUNT(report.top), "N", "rows of the report (default 5; 0: all)"},
+    HP_QUERY_OPTIONS(report.query),
+    HP_THREAD_OPTIONS(report.query),
     {"output", 'o', HP_TEXT(output), "FILE", "keep the profile, as hotpath record does"},
     {"profile", 'p', HP_TEXT(session.settings.profile), "LIST",
      "what to make of it besides exact, joined by commas: loops, paths, hotspots (default: all "
@@ -301,6 +303,6 @@ const struct hp_command hp_command_top = {
                 "  hotpath top --plain -- ./prog 2> log           a page a second\n",
     .options = {rows, hp_options_details, hp_options_region, hp_options_engine},
     .unobserved = true,
-    .values = {HP_VALUES(.session = {HP_CLI_SESSION_DEFAULTS}, .rows = DEFAULT_TOP)},
+    .values = {HP_VALUES(.session = {HP_CLI_SESSION_DEFAULTS}, .report.top = DEFAULT_TOP)},
     .run = run,
 };

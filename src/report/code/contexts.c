@@ -91,12 +91,13 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
     struct hp_text with = *text;
     uint32_t *depths HP_CLEANUP(hp_free) = NULL;
     HP_TRY(hp_new(&depths, tables->profile->n_contexts + 1, sizeof *depths));
-    if (text->options->top == HP_REPORT_TOP_DEFAULT)
+    if (text->options->top == HP_REPORT_TOP_DEFAULT && !tables->query)
         for (limit = 1; limit < rows->n && hp_number_share(rows->rows[limit].v[0],
                                                            tables->summary.instructions) >= LEAST;)
             limit++;
     hp_rows_keep(rows, limit);
-    HP_TRY(plant(tables->profile, rows, depths));
+    if (!rows->sorted) /* else they are a list */
+        HP_TRY(plant(tables->profile, rows, depths));
     with.context = depths;
     HP_TRY(hp_print_rows(&with, &hp_view_contexts, NULL, rows));
     hp_print_more(text->out, rows->n_left_out);

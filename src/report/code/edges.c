@@ -73,8 +73,9 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
     double *taken HP_CLEANUP(hp_free) = calloc(n_edges + 1, sizeof *taken);
     if (!counts || !taken)
         return hp_fail_nomem();
-    for (size_t i = 0; i < rows->n; i++)
-        counts[rows->rows[i].item] = rows->rows[i].v[0];
+    const struct hp_profile *p = text->tables->profile;
+    for (size_t i = 0; i < p->n_edge_counts; i++) /* also of edges that are not shown */
+        hp_add_up(&counts[p->edge_counts[i].item], p->edge_counts[i].count);
     for (size_t i = 0, n; i < n_edges; i += n) { /* which are in the order of their branches */
         for (n = 1; i + n < n_edges && hp_place_compare(edges[i].from, edges[i + n].from) == 0;)
             n++;

@@ -185,7 +185,8 @@ static enum hp_err add_line(struct work *work, const struct span *spans, size_t 
     HP_TRY(
         hp_grow(&tables->lines, &work->lines_capacity, tables->n_lines + 1, sizeof *tables->lines));
     struct hp_source_line *added = &tables->lines[tables->n_lines++];
-    *added = (struct hp_source_line){.file = line->file, .line = line->line, .function = ""};
+    *added = (struct hp_source_line){
+        .file = line->file, .line = line->line, .range = spans[0].range, .function = ""};
     return main_function(work, spans, n, &added->function);
 }
 
@@ -279,6 +280,12 @@ static const struct hp_column columns[] = {
     {"source", .put = put_source, .flexible = true, .cut = HP_CUT_END},
     {0}};
 
+static struct hp_subject subject(const struct hp_tables *tables, const struct hp_row *row)
+{
+    const struct hp_source_line *line = &tables->lines[row->item];
+    return (struct hp_subject){HP_ROW_LINE, line->range, line->function};
+}
+
 const struct hp_view hp_view_lines = {
     .name = "lines",
     .help = "source lines",
@@ -288,6 +295,7 @@ const struct hp_view hp_view_lines = {
     .empty = "no source line is known: was the program built with -g?",
     .by_thread = true,
     .make = make,
+    .subject = subject,
     .fields = fields,
     .columns = columns,
 };

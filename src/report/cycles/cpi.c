@@ -306,6 +306,21 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
     return HP_OK;
 }
 
+static bool is_head(const struct hp_tables *tables, const struct hp_row *row)
+{
+    (void)tables;
+    return row->item == 0;
+}
+
+static struct hp_subject subject(const struct hp_tables *tables, const struct hp_row *row)
+{
+    const struct hp_cpi_item *item = &tables->cpi[row->item];
+    if (tables->by == HP_REPORT_BY_LOOP)
+        return item->loop == HP_PROFILE_NONE ? (struct hp_subject){.kind = HP_ROW_KINDS}
+                                             : (struct hp_subject){HP_ROW_LOOP, item->loop, NULL};
+    return (struct hp_subject){HP_ROW_INSN, item->insn, NULL};
+}
+
 const struct hp_view hp_view_cpi = {
     .name = "cpi",
     .help = "where cycles went",
@@ -315,6 +330,8 @@ const struct hp_view hp_view_cpi = {
     .empty = "no cycles were attributed: --profile cycles --machine NAME",
     .there = {HP_ROW_INSN_CYCLES, HP_ROW_WINDOW},
     .make = make,
+    .subject = subject,
+    .is_head = is_head,
     .fields = fields,
     .fill = fill,
     .print = print,

@@ -224,14 +224,22 @@ static enum hp_err print_timeline(const struct hp_text *in, uint32_t first, size
     return HP_OK;
 }
 
+static bool same_detection(const struct hp_tables *tables, uint32_t a, uint32_t b)
+{
+    const struct hp_photspot *x = &tables->profile->hotspots[a], *y = &tables->profile->hotspots[b];
+    return x->run == y->run && strcmp(hp_text(x->detector), hp_text(y->detector)) == 0;
+}
+
 /* The hot spots of one detector in one run, of which the rows are to be printed. */
 static enum hp_err print_group(const struct hp_text *in, struct hp_rows *rows)
 {
     struct hp_hotspot_sum sum;
-    uint32_t first = rows->rows[0].item;
-    size_t all = rows->n + rows->n_left_out;
-    for (size_t i = 1; i < all; i++)
-        first = rows->rows[i].item < first ? rows->rows[i].item : first;
+    uint32_t first = rows->rows[0].item, end = first;
+    while (first > 0 && same_detection(in->tables, first - 1, end))
+        first--;
+    while (end < in->tables->profile->n_hotspots && same_detection(in->tables, first, end))
+        end++;
+    size_t all = end - first;
     HP_TRY(hp_tables_count_blocks(in->tables));
     HP_TRY(hp_hotspot_sum(in->tables, first, all, &sum));
     HP_TRY(print_name(in, first, all, &sum));
@@ -244,12 +252,6 @@ static enum hp_err print_group(const struct hp_text *in, struct hp_rows *rows)
 static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
 {
     return hp_print_lists(text, rows, limit, print_group);
-}
-
-static bool same_detection(const struct hp_tables *tables, uint32_t a, uint32_t b)
-{
-    const struct hp_photspot *x = &tables->profile->hotspots[a], *y = &tables->profile->hotspots[b];
-    return x->run == y->run && strcmp(hp_text(x->detector), hp_text(y->detector)) == 0;
 }
 
 /* A detector that found nothing is worth a line. */

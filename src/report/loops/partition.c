@@ -85,6 +85,15 @@ static int compare_ranks(const void *a, const void *b, void *context)
     return HP_COMPARE(info[*(const uint32_t *)a].rank, info[*(const uint32_t *)b].rank);
 }
 
+/* By what they gain; as the view's rows are. */
+static int compare_gains(const void *a, const void *b, void *context)
+{
+    const struct hp_tables *tables = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return HP_COMPARE(tables->partition[y].speedup, tables->partition[x].speedup)
+               ?: hp_loop_compare(tables->profile, x, y) ?: HP_COMPARE(x, y);
+}
+
 enum hp_err hp_partition_choose(const struct hp_tables *tables, const struct hp_rows *rows,
                                 bool by_iterations, uint32_t **chosen, size_t *n)
 {
@@ -98,6 +107,8 @@ enum hp_err hp_partition_choose(const struct hp_tables *tables, const struct hp_
         loops[i] = rows->rows[i].item;
     if (by_iterations)
         qsort_r(loops, rows->n, sizeof *loops, compare_ranks, tables->loops.info);
+    else if (rows->sorted)
+        qsort_r(loops, rows->n, sizeof *loops, compare_gains, (void *)(uintptr_t)tables);
     /* The choice is made in place: it is never longer than what was looked at. */
     for (size_t i = 0; i < rows->n && *n < most; i++) {
         uint32_t loop = loops[i];

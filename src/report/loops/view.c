@@ -286,7 +286,8 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
 {
     struct hp_tables *tables = text->tables;
     hp_rows_keep(rows, limit);
-    qsort_r(rows->rows, rows->n, sizeof *rows->rows, compare_positions, tables->loops.info);
+    if (!rows->sorted)
+        qsort_r(rows->rows, rows->n, sizeof *rows->rows, compare_positions, tables->loops.info);
     HP_TRY(print_head(text));
     print_legend(tables, rows, text->out);
     HP_TRY(hp_print_rows(text, &hp_view_loops, NULL, rows));

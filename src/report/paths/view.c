@@ -322,7 +322,7 @@ static enum hp_err print_kind(const struct hp_text *text, struct hp_rows *rows)
         named[EVENTS].field = "events";
     }
     HP_TRY(hp_print_rows(text, &hp_view_paths, named, rows));
-    hp_print_more(text->out, p->kind->distinct - rows->n);
+    hp_print_more(text->out, rows->n_left_out);
     return p->buffer.failed ? hp_fail_nomem() : HP_OK;
 }
 

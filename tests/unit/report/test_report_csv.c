@@ -95,7 +95,8 @@ static void columns_are_those_of_json(void **state)
     fixture_add_contexts(&profile);
     fixture_add_traces(&profile);
     for (size_t view = 1; hp_views[view] != &hp_view_all; view++) {
-        struct hp_report_options options = {.view = hp_views[view]};
+        struct hp_report_options options = {
+            .view = hp_views[view], .query.function = hp_views[view]->of_function ? "work" : NULL};
         char *csv = render_csv(&profile, options);
         options.format = HP_REPORT_JSON;
         char *json = render(&profile, &options);

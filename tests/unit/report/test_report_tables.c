@@ -410,7 +410,7 @@ static void view_names_round_trip(void **state)
     assert_string_equal(
         hp_error_text(),
         "no view \"nonsense\": there are summary, functions, blocks, edges, "
-        "calls, contexts, lines, processes, threads, modules, loops, paths, predictions, "
+        "calls, callers, contexts, lines, processes, threads, modules, loops, paths, predictions, "
         "hotspots, loop-models, partition, machine, traces, instructions, cpi, sampling "
         "and all");
 }
