@@ -7,6 +7,7 @@
 #include "text/utf8.h"
 
 #define WRAP_COLUMNS 100 /* of a sentence where the width is not limited */
+#define NAME_COLUMNS 60  /* of the function in the first line, and of where it is */
 
 /* --- Lines ------------------------------------------------------------------------------------ */
 
@@ -55,31 +56,70 @@ void hp_print_more(FILE *out, size_t more)
 
 /* --- What was run ----------------------------------------------------------------------------- */
 
-static void put_circumstances(struct hp_strbuf *text, const struct hp_run *run)
+/* ", 59.5% of them in main (sample.c:73)": where most of the run went. Nothing where it is not
+ * known. */
+static enum hp_err put_hottest(struct hp_strbuf *text, const struct hp_tables *tables,
+                               size_t columns)
 {
-    hp_strbuf_clean(text, hp_text(run->engine));
-    hp_strbuf_format(text, "%s%s, %s s, exit status %d", text->length ? " engine, " : "",
-                     hp_arch_name(run->arch), HP_FIXED(run->seconds, 2), run->exit_status);
-    if (run->runs > 1)
-        hp_strbuf_format(text, ", %s runs", HP_GROUPED(run->runs));
+    const struct hp_profile *p = tables->profile;
+    uint64_t *self HP_CLEANUP(hp_free) = NULL;
+    uint32_t most = 0;
+    HP_TRY(hp_new(&self, p->n_functions + 1, sizeof *self));
+    for (size_t i = 0; i < p->n_function_counts; i++)
+        hp_add_up(&self[p->function_counts[i].item], p->function_counts[i].self);
+    for (uint32_t i = 0; i < p->n_functions; i++)
+        most = self[i] > self[most] ? i : most;
+    if (self[most] == 0)
+        return HP_OK;
+    const struct hp_pfunction *f = &p->functions[most];
+    struct hp_strbuf name HP_CLEANUP(hp_strbuf_fini) = {0}, where HP_CLEANUP(hp_strbuf_fini) = {0};
+    hp_put_function(tables, most, &name);
+    hp_put_where(tables, f->file, f->line, f->place.module, &where);
+    hp_strbuf_format(text, ", %s in ",
+                     HP_PERCENT(hp_number_share(self[most], tables->summary.instructions)));
+    hp_strbuf_cut(text, hp_strbuf_text(&name), columns, HP_CUT_MIDDLE);
+    hp_strbuf_add(text, " (");
+    hp_strbuf_cut(text, hp_strbuf_text(&where), columns, HP_CUT_MIDDLE);
+    hp_strbuf_add(text, ")");
+    return name.failed || where.failed ? hp_fail_nomem() : HP_OK;
 }
 
-/* The command, and behind it, or below where there is no room, how it was run. */
+/* How long it took, what it executed, where most of that went; what was unusual. */
+static enum hp_err put_result(struct hp_strbuf *text, const struct hp_tables *tables,
+                              size_t columns)
+{
+    const struct hp_run *run = &tables->profile->run;
+    uint64_t n = tables->summary.instructions;
+    hp_strbuf_format(text, "%s s, %s instruction%s", HP_FIXED(run->seconds, 2), HP_GROUPED(n),
+                     n == 1 ? "" : "s");
+    HP_TRY(put_hottest(text, tables, columns));
+    if (run->exit_status)
+        hp_strbuf_format(text, ", exit status %d", run->exit_status);
+    if (run->runs > 1)
+        hp_strbuf_format(text, ", %s runs", HP_GROUPED(run->runs));
+    return HP_OK;
+}
+
+/* The command, and behind it, or below where there is no room, what came of it. */
 static enum hp_err print_run(const struct hp_text *p)
 {
     const struct hp_run *run = &p->tables->profile->run;
     struct hp_strbuf command HP_CLEANUP(hp_strbuf_fini) = {0}, how HP_CLEANUP(hp_strbuf_fini) = {0},
                              shown HP_CLEANUP(hp_strbuf_fini) = {0};
     hp_put_command(&command, run->command);
-    put_circumstances(&how, run);
     size_t limit = p->options->width > 0 ? (size_t)p->options->width : SIZE_MAX;
+    HP_TRY(put_result(&how, p->tables, limit / 2 < NAME_COLUMNS ? limit / 2 : NAME_COLUMNS));
     hp_strbuf_cut(&shown, hp_strbuf_text(&command), limit > 30 ? limit - 9 : 21, HP_CUT_MIDDLE);
     size_t used = 9 + hp_utf8_width(hp_strbuf_text(&shown)) + 4;
     size_t room = limit == SIZE_MAX ? 100 : limit;
     bool one_line = used + hp_utf8_width(hp_strbuf_text(&how)) <= room;
     bool color = p->options->color;
-    fprintf(p->out, "%shotpath: %s%s%s%s\n", hp_text_bold(color), hp_strbuf_text(&shown),
-            hp_text_plain(color), one_line ? "    " : "\n  ", hp_strbuf_text(&how));
+    fprintf(p->out, "%shotpath: %s%s%s", hp_text_bold(color), hp_strbuf_text(&shown),
+            hp_text_plain(color), one_line ? "    " : "\n");
+    if (one_line)
+        fprintf(p->out, "%s\n", hp_strbuf_text(&how));
+    else
+        HP_TRY(hp_print_wrapped(&how, 2, p->options, p->out));
     return command.failed || how.failed || shown.failed ? hp_fail_nomem() : HP_OK;
 }
 
@@ -143,11 +183,14 @@ static enum hp_err print_work(const struct hp_text *p)
 {
     const struct hp_run *run = &p->tables->profile->run;
     const struct hp_engine_work *work = &run->work;
-    if (!hp_engine_work_known(work))
-        return HP_OK;
     struct hp_strbuf engine HP_CLEANUP(hp_strbuf_fini) = {0};
-    hp_strbuf_clean(&engine, run->engine);
-    fprintf(p->out, "  engine %s", hp_strbuf_text(&engine));
+    hp_strbuf_clean(&engine, hp_text(run->engine));
+    fprintf(p->out, "  engine %s, %s", engine.length ? hp_strbuf_text(&engine) : "(unknown)",
+            hp_arch_name(run->arch));
+    if (!hp_engine_work_known(work)) {
+        putc('\n', p->out);
+        return engine.failed ? hp_fail_nomem() : HP_OK;
+    }
     print_total(p->out, ": ", work->blocks, "block", "s");
     print_total(p->out, " in ", work->segments, "segment", "s");
     print_total(p->out, ", ", work->links, "link", "s");
@@ -167,9 +210,8 @@ static enum hp_err print_summary(struct hp_text *p)
 {
     HP_TRY(print_run(p));
     const struct hp_summary *summary = &p->tables->summary;
-    print_total(p->out, "  ", summary->instructions, "instruction", "s");
-    print_total(p->out, "   ", summary->branches, "branch", "es");
-    if (summary->blocks || hp_print_is_counted(p->tables))
+    print_total(p->out, "  ", summary->branches, "branch", "es");
+    if (p->options->verbose && (summary->blocks || hp_print_is_counted(p->tables)))
         print_total(p->out, "   ", summary->blocks, "block", "s");
     if (summary->paths)
         print_total(p->out, "   ", summary->paths, "path", "s");
@@ -180,7 +222,7 @@ static enum hp_err print_summary(struct hp_text *p)
     print_total(p->out, "   ", summary->threads, "thread", "s");
     putc('\n', p->out);
     p->printed = true;
-    return print_work(p);
+    return p->options->verbose ? print_work(p) : HP_OK;
 }
 
 /* --- Tables ----------------------------------------------------------------------------------- */

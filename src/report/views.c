@@ -4,8 +4,10 @@
 #include "base/base.h"
 #include "text/strbuf.h"
 
-const struct hp_view hp_view_summary = {
-    .name = "summary", .help = "totals of the run", .each = "(totals)", .lines = HP_LINES_NONE};
+const struct hp_view hp_view_summary = {.name = "summary",
+                                        .help = "totals of the run",
+                                        .each = "(totals)",
+                                        .lines = HP_LINES_FUNCTIONS};
 
 const struct hp_view hp_view_all = {.name = "all", .help = "everything"};
 

@@ -78,8 +78,12 @@ class Native(Case):
     def test_the_summary_has_a_line_about_it(self):
         status, out, err = self.hotpath("run", "--", *self.program)
         self.assertEqual((status, out), self.alone[:2])
-        self.assertRegex(err.decode(), r"native engine, x86_64, \S+ s, exit status 7\n")
-        self.assertRegex(err.decode(), r"(?m)^  engine native: [\d,]+ blocks in [\d,]+ segments, "
+        text = err.decode()
+        self.assertRegex(text, r"\Ahotpath: [^\n]*\s+\S+ s, [\d,]+ instructions, \S+% in [^\n]*, exit status 7\n")
+        self.assertNotIn("engine", text)
+        status, out, err = self.hotpath("run", "--verbose", "--", *self.program)
+        self.assertEqual((status, out), self.alone[:2])
+        self.assertRegex(err.decode(), r"(?m)^  engine native, x86_64: [\d,]+ blocks in [\d,]+ segments, "
                          r"[\d,]+ links?, [\d,]+ flush(es)?, translated in [\d.]+ ms, "
                          r"code cache [\d.]+ MiB, memory [\d.]+ MiB$")
 

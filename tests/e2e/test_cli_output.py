@@ -80,7 +80,7 @@ class Writing(Recorded):
                              self.good("report", "-n0", profile, view), view)
         self.assertEqual(json.loads(self.good("trace", "replay", trace, "--json")),
                          json.loads(self.good("report", "--json", profile)))
-        where = re.search(rb" main +(\S+)", self.good("trace", "replay", trace, "-n0")).group(1)
+        where = re.search(rb"\d  main +(\S+)", self.good("trace", "replay", trace, "-n0")).group(1)
         self.assertRegex(where, rb"^slow\.c:[67]$")
 
     def test_no_such_directory(self):

@@ -74,7 +74,7 @@ class Traces(Case):
 
     def test_report(self):
         path = self.record(3, 0, "--traces", "none")
-        text = self.good("report", path, "summary").decode()
+        text = self.good("report", "--verbose", path, "summary").decode()
         self.assertIn("  100 traces of 8.5 blocks and 42.1 instructions, 3072 KiB, 777 heads, "
                       "1 abandoned, 2 flushes (1 full, 1 phase), 1 bail-out, 75.0% completed\n", text)
         lines = [line.split() for line in self.good("report", path, "traces").decode().splitlines()]
@@ -141,7 +141,7 @@ class Traces(Case):
             db.execute("DROP TABLE traces_event")
             db.execute("DELETE FROM contents")
             db.execute("DELETE FROM engine_stat WHERE id > 12")
-        text = self.good("report", path, "summary").decode()
+        text = self.good("report", "--verbose", path, "summary").decode()
         self.assertIn("5,000 blocks", text)
         self.assertNotIn("traces", text)
         report = json.loads(self.good("report", "--json", path))

@@ -62,6 +62,8 @@ static const struct hp_option rows[] = {
      "rows to print (default: 20 in text, 10 paths or instructions, else all; 0: all)"},
     {"json", 'j', HP_FLAG(output.json), NULL, "JSON, for scripts"},
     {"csv", 0, HP_FLAG(output.csv), NULL, "comma-separated values (RFC 4180) of one view"},
+    {"verbose", 0, HP_FLAG(output.verbose), NULL,
+     "say also what the engine did: blocks, segments, links, traces"},
     {"threads", 0, HP_TEXT(output.threads), "each|all",
      "counts thread by thread, or of all together (default)"},
     HP_QUERY_OPTIONS(output.query),

@@ -11,6 +11,8 @@ static const struct hp_option rows[] = {
     {"view", 'v', HP_TEXT(output.view), "VIEW",
      "what to print (default: what was asked for); 'hotpath help views' lists them"},
     {"top", 'n', HP_COUNT(output.top), "N", "rows to print (default 20; 0: all)"},
+    {"verbose", 0, HP_FLAG(output.verbose), NULL,
+     "say also what the engine did: blocks, segments, links, traces"},
     {"threads", 0, HP_TEXT(output.threads), "each|all",
      "counts thread by thread, or of all together (default)"},
     HP_QUERY_OPTIONS(output.query),

@@ -274,6 +274,8 @@ static const struct hp_option rows[] = {
      "shares since the start, not of the last interval"},
     {"plain", 0, HP_FLAG(page.plain), NULL, "print pages one below the other, without keys"},
     {"top", 'n', HP_COUNT(report.top), "N", "rows of the report (default 5; 0: all)"},
+    {"verbose", 0, HP_FLAG(report.verbose), NULL,
+     "say also what the engine did: blocks, segments, links, traces"},
     HP_QUERY_OPTIONS(report.query),
     HP_THREAD_OPTIONS(report.query),
     {"output", 'o', HP_TEXT(output), "FILE", "keep the profile, as hotpath record does"},
