@@ -116,6 +116,19 @@ class Asked(lib.E2E):
         self.assertEqual({m["name"] for m in self.some(moves)},
                          {f["name"] for f in self.profile.json["functions"] if f["self"] > 10000})
 
+    def test_annotate_a_part_of_a_name(self):
+        names = [f["name"] for f in self.profile.json["functions"]]
+        alone = next(n for n in names if len(n) > 6 and sum(n[:-1] in other for other in names) == 1)
+        whole = lib.run([lib.HOTPATH, "annotate", self.profile.path, alone])
+        self.assertEqual((whole.returncode, whole.stderr), (0, ""))
+        self.assertEqual(lib.run([lib.HOTPATH, "annotate", self.profile.path, alone[:-1]]).stdout, whole.stdout)
+        several = [n for n in names if "_dl_" in n]
+        self.assertNotIn("_dl_", several)
+        listed = lib.run([lib.HOTPATH, "annotate", self.profile.path, "_dl_"])
+        self.assertNotEqual(listed.returncode, 0)
+        self.assertIn("'_dl_' is a part of the names of %d functions" % len(several), listed.stderr)
+        self.assertEqual(sorted(line.split()[0] for line in listed.stdout.splitlines()), sorted(several))
+
     def test_mistakes(self):
         report = ("report", self.profile.path)
         self.assertIn("there are name, module", self.refused(*report, "functions", "--filter", "nonsense > 1"))

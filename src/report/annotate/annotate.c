@@ -2,6 +2,7 @@
 #include "report/annotate/annotate.h"
 #include "base/base.h"
 #include "report/print.h"
+#include "report/query/names.h"
 #include "text/number.h"
 
 static int compare_functions(const void *a, const void *b)
@@ -38,32 +39,39 @@ static enum hp_err weigh(const struct hp_annotator *a, struct hp_hot_function *f
     return HP_OK;
 }
 
-/* By its name, its linkage name, or its name without parameters. */
-static bool is_called(const struct hp_tables *tables, uint32_t function, const char *name)
+/* What a name stands for, of what was executed. Where it is a part of several names, these are
+ * listed, and it fails. */
+static enum hp_err find(const struct hp_annotator *a, const char *name, const bool *executed,
+                        struct hp_found *found)
 {
-    const struct hp_pfunction *f = &tables->profile->functions[function];
-    size_t n = strlen(name);
-    return strcmp(tables->functions[function], name) == 0 ||
-           strcmp(hp_text(f->linkage), name) == 0 ||
-           (n && strncmp(hp_text(f->name), name, n) == 0 && f->name[n] == '(');
+    HP_TRY(hp_find_functions(a->tables, name, executed, found));
+    if (found->n == 0)
+        return hp_fail(HP_ERR_NOTFOUND,
+                       "no function named '%s' was executed, nor one with that in its name "
+                       "(hotpath report FILE functions lists them)",
+                       name);
+    if (!hp_found_several(a->tables, found))
+        return HP_OK;
+    if (!a->options->json)
+        HP_TRY(hp_print_found(a->tables, found, a->out));
+    return hp_fail(HP_ERR_INVALID, "'%s' is a part of the names of %zu functions: say which", name,
+                   found->n);
 }
 
 static enum hp_err choose(const struct hp_annotator *a, struct hp_hot_function *functions)
 {
+    size_t n = a->tables->profile->n_functions;
+    bool *executed HP_CLEANUP(hp_free) = calloc(n + 1, sizeof *executed);
+    if (!executed)
+        return hp_fail_nomem();
+    for (size_t i = 0; i < n; i++)
+        executed[i] = functions[i].name != SIZE_MAX;
     for (size_t k = 0; k < a->options->n_names; k++) {
-        bool found = false;
-        for (uint32_t i = 0; i < a->tables->profile->n_functions; i++) {
-            size_t *name = &functions[i].name;
-            if (*name == SIZE_MAX || !is_called(a->tables, i, a->options->names[k]))
-                continue;
-            *name = *name < k ? *name : k;
-            found = true;
-        }
-        if (!found)
-            return hp_fail(HP_ERR_NOTFOUND,
-                           "no function named '%s' was executed (hotpath report FILE functions "
-                           "lists them)",
-                           a->options->names[k]);
+        struct hp_found found HP_CLEANUP(hp_found_fini) = {0};
+        HP_TRY(find(a, a->options->names[k], executed, &found));
+        for (size_t i = 0; i < n; i++)
+            if (found.is[i] && k < functions[i].name)
+                functions[i].name = k;
     }
     return HP_OK;
 }

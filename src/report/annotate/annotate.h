@@ -13,7 +13,7 @@
 
 /* All zero: the hottest three functions as text, no colour, as wide as it gets. */
 struct hp_annotate_options {
-    const char *const *names; /* functions: by name, or linkage name; all of that name */
+    const char *const *names; /* functions: by name, linkage name, or a part of one name */
     size_t n_names;           /* 0: the hottest */
     size_t top;               /* of the hottest; 0: HP_ANNOTATE_TOP */
     bool all;                 /* every function that was executed, hottest first */
@@ -26,6 +26,7 @@ struct hp_annotate_options {
 #define HP_ANNOTATE_TOP 3
 
 /* Prints to `out` and flushes it. HP_ERR_NOTFOUND: no function of that name was executed.
+ * HP_ERR_INVALID: it is a part of several names, which text lists.
  * HP_ERR_INVALID: the profile's references do not fit together. HP_ERR_IO, HP_ERR_NOMEM. */
 enum hp_err hp_annotate(const struct hp_profile *profile, const struct hp_annotate_options *options,
                         FILE *out);

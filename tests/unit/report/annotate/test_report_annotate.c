@@ -230,6 +230,30 @@ static void unknown_names_are_refused(void **state)
     fclose(out);
 }
 
+/* A part is enough where one name has it; where several have, they are listed. */
+static void parts_of_names(void **state)
+{
+    (void)state;
+    struct hp_profile profile = fixture_profile();
+    const char *whole = "helper", *part = "elpe", *several = "e";
+    char *expected =
+        annotate(&profile, &(struct hp_annotate_options){.names = &whole, .n_names = 1});
+    char *text = annotate(&profile, &(struct hp_annotate_options){.names = &part, .n_names = 1});
+    assert_string_equal(text, expected);
+    free(text);
+    free(expected);
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(
+        hp_annotate(&profile, &(struct hp_annotate_options){.names = &several, .n_names = 1}, out),
+        HP_ERR_INVALID);
+    assert_int_equal(fclose(out), 0);
+    /* but not never_called, which was not executed */
+    assert_string_equal(text, "demo+0x2000  demo\nhelper  libx.so\n");
+    assert_string_equal(hp_error_text(), "'e' is a part of the names of 2 functions: say which");
+    free(text);
+}
+
 /* One after the other as they were said; one that is said twice, once. */
 static void names_keep_their_order(void **state)
 {
@@ -452,6 +476,7 @@ int main(void)
         cmocka_unit_test(blocks_stand_for_what_is_not_known),
         cmocka_unit_test(source_is_found_by_the_ends_of_names),
         cmocka_unit_test(unknown_names_are_refused),
+        cmocka_unit_test(parts_of_names),
         cmocka_unit_test(names_keep_their_order),
         cmocka_unit_test(nothing_executed_is_said),
 #ifdef __x86_64__
