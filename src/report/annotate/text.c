@@ -88,6 +88,46 @@ static void put_events(const struct hp_annotator *a, const struct hp_insn_facts 
     }
 }
 
+/* Where the operand of a direct branch, the last word of its text, leads; else the place. */
+static struct hp_place target_of(const struct hp_code_line *line, const struct hp_pedge *edge)
+{
+    const char *operand = strrchr(line->text, ' ');
+    bool direct =
+        edge->flow == HP_FLOW_JUMP || edge->flow == HP_FLOW_COND || edge->flow == HP_FLOW_CALL;
+    char *end;
+    if (!direct || !operand || strncasecmp(operand, " 0x", 3) != 0)
+        return edge->taken ? edge->to : (struct hp_place){HP_PROFILE_NONE, 0};
+    uint64_t offset = strtoull(operand + 1, &end, 16);
+    return *end ? edge->to : (struct hp_place){line->place.module, offset};
+}
+
+/* " <+44>" in the function, as addresses in front are; else " <helper>": where a branch leads, the
+ * first place of an indirect one, with "…" where there are others. */
+static void put_target(const struct hp_tables *tables, const struct hp_code_line *line,
+                       struct hp_place start, struct hp_strbuf *cell)
+{
+    const struct hp_profile *p = tables->profile;
+    size_t i = HP_BISECT(k, 0, p->n_edges, hp_place_compare(p->edges[k].from, line->place) < 0);
+    size_t end = i, taken = SIZE_MAX, n = 0;
+    for (; end < p->n_edges && hp_place_compare(p->edges[end].from, line->place) == 0; end++) {
+        taken = p->edges[end].taken && taken == SIZE_MAX ? end : taken;
+        n += p->edges[end].taken;
+    }
+    const struct hp_pedge *edge = end > i ? &p->edges[taken != SIZE_MAX ? taken : i] : NULL;
+    if (!edge || line->insns || edge->flow == HP_FLOW_NONE || edge->flow >= HP_FLOW_RETURN)
+        return;
+    struct hp_place to = target_of(line, edge);
+    uint32_t function = hp_tables_function_at(tables, to);
+    if (function == HP_PROFILE_NONE)
+        return;
+    hp_strbuf_add(cell, " <");
+    if (hp_place_compare(p->functions[function].place, start) == 0 && to.offset != start.offset)
+        hp_strbuf_format(cell, "+%s", HP_HEX(to.offset - start.offset) + 2);
+    else
+        hp_put_code(tables, function, to, cell);
+    hp_strbuf_add(cell, n > 1 ? ", …>" : ">");
+}
+
 /* "1e: jne 0x1010" */
 static void put_text(const struct hp_code_line *line, struct hp_place start, struct hp_strbuf *cell)
 {
@@ -127,6 +167,7 @@ static double fill_code(void *context, size_t i, struct hp_strbuf *cells)
             hp_put_interval(wasted, &cells[5]);
     }
     put_text(line, of->start, &cells[6]);
+    put_target(a->tables, line, of->start, &cells[6]);
     return share;
 }
 

@@ -77,7 +77,7 @@ static void instructions_have_what_they_cost(void **state)
            "   5.0%    100   0.5  1/40/0/1/0                       13: add rbx, rax\n"
            "  ...\n"
            "demo.c:13\n"
-           "  35.0%    100   3.5  1/0/0/1/0    mispr. 31%          1e: jne 0x1010\n"
+           "  35.0%    100   3.5  1/0/0/1/0    mispr. 31%          1e: jne 0x1010 <+10>\n"
            "note: instructions are not shown: cannot read /opt/demo: No such file or directory\n");
 }
 
@@ -113,7 +113,7 @@ static void samples_have_intervals(void **state)
              "                                                         13: add rbx, rax\n"
              "  ...\n"
              "demo.c:13\n"
-             "                                                         1e: jne 0x1010\n"
+             "                                                         1e: jne 0x1010 <+10>\n"
              "note: instructions are not shown: cannot read /opt/demo: No such file or directory\n"
              "\n"
              "demo+0x2000: 0.0%% of the sampled cycles; demo\n"
