@@ -41,7 +41,7 @@ struct state {
 static void write_entry(struct hp_detector *d, const struct hp_path_memo *memo, size_t written,
                         size_t i, uint32_t id)
 {
-    const struct hp_path_node *node = &memo->nodes[id];
+    const struct hp_memo_node *node = &memo->nodes[id];
     uint64_t return_to =
         i > written ? memo->nodes[d->nodes[i - 1]].return_to : d->entries[i].return_to;
     d->entries[i] = (struct hp_path_entry){.start = node->start,
@@ -80,7 +80,7 @@ static uint32_t node_of(const struct run *r, size_t i, uint32_t last, uint64_t r
     uint64_t pending = return_to ? 0 : d->pending.insns;
     if (entry->insns > UINT32_MAX || entry->events || pending > UINT32_MAX || d->pending.events)
         return 0;
-    return hp_path_memo_node(r->memo, &(struct hp_path_node){.start = entry->start,
+    return hp_path_memo_node(r->memo, &(struct hp_memo_node){.start = entry->start,
                                                              .outcomes = entry->outcomes,
                                                              .return_to = return_to,
                                                              .block = entry->block,

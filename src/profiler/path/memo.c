@@ -37,14 +37,14 @@ void hp_path_memo_fini(struct hp_path_memo *memo)
 
 /* --- Nodes ------------------------------------------------------------------------------------ */
 
-static uint64_t hash_node(const struct hp_path_node *n)
+static uint64_t hash_node(const struct hp_memo_node *n)
 {
     uint64_t hash = hp_hash64(n->start ^ (uint64_t)n->block << 40) ^ n->outcomes;
     hash = hp_hash64(hash ^ (uint64_t)n->last << 32 ^ n->length ^ (uint64_t)n->extension << 16);
     return hp_hash64(hash ^ n->return_to ^ (uint64_t)n->insns << 48 ^ n->pending);
 }
 
-static bool same_node(const struct hp_path_node *a, const struct hp_path_node *b)
+static bool same_node(const struct hp_memo_node *a, const struct hp_memo_node *b)
 {
     return a->start == b->start && a->outcomes == b->outcomes && a->return_to == b->return_to &&
            a->block == b->block && a->last == b->last && a->insns == b->insns &&
@@ -91,7 +91,7 @@ static bool grow_near(struct hp_path_memo *memo, size_t need)
     return true;
 }
 
-static uint32_t add_node(struct hp_path_memo *memo, const struct hp_path_node *node, uint64_t hash)
+static uint32_t add_node(struct hp_path_memo *memo, const struct hp_memo_node *node, uint64_t hash)
 {
     size_t n = memo->n_nodes;
     if (hp_grow(&memo->nodes, &memo->cap_nodes, n + 1, sizeof *memo->nodes) != HP_OK ||
@@ -103,7 +103,7 @@ static uint32_t add_node(struct hp_path_memo *memo, const struct hp_path_node *n
     return (uint32_t)n;
 }
 
-uint32_t hp_path_memo_node(struct hp_path_memo *memo, const struct hp_path_node *node)
+uint32_t hp_path_memo_node(struct hp_path_memo *memo, const struct hp_memo_node *node)
 {
     uint64_t hash = hash_node(node);
     size_t mask = memo->n_slots - 1;

@@ -17,7 +17,7 @@
 
 #include "profiler/path/numbers.h"
 
-struct hp_path_node {
+struct hp_memo_node {
     uint64_t start, outcomes;
     uint64_t return_to; /* it waits for a call to return here; 0: it does not */
     uint32_t block;
@@ -71,7 +71,7 @@ struct hp_path_memo {
     struct hp_path_numbers numbers;
     uint64_t generation;       /* how often it was emptied */
     struct hp_memo_near *near; /* by node; [0] has none */
-    struct hp_path_node *nodes;
+    struct hp_memo_node *nodes;
     size_t n_nodes, cap_near, cap_nodes;
     uint32_t *slots; /* of nodes: ids, 0: free */
     size_t n_slots;
@@ -89,7 +89,7 @@ void hp_path_memo_fini(struct hp_path_memo *memo);
 bool hp_path_memo_bound(struct hp_path_memo *memo);
 
 /* The node, from 1 on; 0: out of memory. */
-uint32_t hp_path_memo_node(struct hp_path_memo *memo, const struct hp_path_node *node);
+uint32_t hp_path_memo_node(struct hp_path_memo *memo, const struct hp_memo_node *node);
 
 /* Adds an arc that is not there yet. `effect` with its list, if arc->out is HP_MEMO_MANY. Without
  * memory nothing happens. */
