@@ -55,10 +55,12 @@ struct hp_cli_output {
 
 /* Of a report of a profile, these too. */
 #define HP_THREAD_OPTIONS(member)                                                                  \
-    {"thread", 0, HP_TEXT(member.thread), "ID",                                                    \
-     "only what a thread did: its number in the view threads, or the kernel's"},                   \
+    {"thread", 0, HP_TEXT(member.thread), "THREAD",                                                \
+     "only what a thread did: its number in the view threads, the kernel's, or a part of its "     \
+     "name"},                                                                                      \
     {                                                                                              \
-        "process", 0, HP_TEXT(member.process), "PID", "only what a process did"                    \
+        "process", 0, HP_TEXT(member.process), "PROCESS",                                          \
+            "only what a process did: its pid, or a part of its command"                           \
     }
 
 #define HP_NOT_SAID UINT64_MAX /* of an option that takes a number */

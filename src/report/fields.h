@@ -73,8 +73,8 @@ struct hp_field_row {
 
 /* The names of a view's item that is a thread. */
 extern const struct hp_field_row hp_field_thread_names;
-/* The command line of a thread's process; "": not known. */
-const char *hp_command_of(const struct hp_profile *profile, uint32_t thread);
+/* What a thread is called; never NULL. */
+const struct hp_pthread_name *hp_thread_names_of(const struct hp_profile *profile, uint32_t thread);
 
 /* What a list is written to: JSON, or text for CSV. */
 struct hp_list {

@@ -63,6 +63,18 @@ class Names(Case):
         self.assertTrue(first[0]["command"].startswith("make -s -j2"))
         self.assertLessEqual({p["parent"] for p in processes} - {0}, {p["pid"] for p in processes})
 
+    def test_a_process_is_asked_for_by_its_command(self):
+        profile = self.record("sh", "-c", "X=-u; ls / > /dev/null; exec sort $X /etc/passwd > /dev/null")
+        rows = json.loads(self.good("report", profile, "processes", "--process", "sort -u", "--json"))["processes"]
+        self.assertEqual([row["command"] for row in rows], ["sort -u /etc/passwd"])
+        whole = [p for p in self.view(profile, "processes") if p["command"] == "sort -u /etc/passwd"]
+        self.assertEqual(rows, whole)
+        threads = json.loads(self.good("report", profile, "threads", "--thread", "ls", "--json"))["threads"]
+        self.assertEqual([t["command"] for t in threads], ["ls /"])
+        functions = json.loads(self.good("report", profile, "functions", "--process", "ls /", "--thread", "ls",
+                                         "--json"))["functions"]
+        self.assertEqual(sum(f["self"] for f in functions), threads[0]["instructions"])
+
     def test_processes_add_up_to_the_threads(self):
         profile = self.record("sh", "-c", "true; ls / > /dev/null; (exec echo x)")
         processes, threads = self.view(profile, "processes"), self.view(profile, "threads")

@@ -38,7 +38,8 @@ static int compare_process(const void *a, const void *b, void *context)
     const struct hp_row *x = a, *y = b;
     const struct hp_profile *p = context;
     return HP_COMPARE(p->threads[x->item].pid, p->threads[y->item].pid)
-               ?: strcmp(hp_command_of(p, x->item), hp_command_of(p, y->item));
+               ?: strcmp(hp_thread_names_of(p, x->item)->command,
+                         hp_thread_names_of(p, y->item)->command);
 }
 
 static int compare_first(const void *a, const void *b, void *context)

@@ -2,24 +2,20 @@
 #include "report/fields.h"
 #include "report/text.h"
 
-static const struct hp_pthread_name *names_of(const struct hp_profile *profile, uint32_t thread)
+const struct hp_pthread_name *hp_thread_names_of(const struct hp_profile *profile, uint32_t thread)
 {
+    static const struct hp_pthread_name none = {.name = "", .command = ""};
     size_t n;
-    return hp_items(profile, HP_ROW_THREAD_NAME, thread, &n);
-}
-
-const char *hp_command_of(const struct hp_profile *profile, uint32_t thread)
-{
-    const struct hp_pthread_name *names = names_of(profile, thread);
-    return names ? hp_text(names->command) : "";
+    const struct hp_pthread_name *names = hp_items(profile, HP_ROW_THREAD_NAME, thread, &n);
+    return names ? names : &none;
 }
 
 static const void *find_names(const struct hp_field_input *input)
 {
-    return names_of(input->tables->profile, input->row->item);
+    return hp_thread_names_of(input->tables->profile, input->row->item);
 }
 
-const struct hp_field_row hp_field_thread_names = {HP_ROW_THREAD_NAME, find_names, true};
+const struct hp_field_row hp_field_thread_names = {HP_ROW_THREAD_NAME, find_names, false};
 
 static const struct hp_field fields[] = {
     {"thread", "its number in this profile", .from = HP_FROM_ITEM},

@@ -2,6 +2,7 @@
 #include "report/query/query.h"
 
 #include "base/base.h"
+#include "report/fields.h"
 #include "text/number.h"
 
 #include <ctype.h>
@@ -38,32 +39,39 @@ static bool read_id(const char *text, uint64_t *id)
     return n > 0 && n < 19 && !text[n];
 }
 
-/* A thread is its number in the profile; where there is none of that number, the kernel's. */
+/* A thread is its number in the profile, or where there is none of that number, the kernel's; or a
+ * part of its name. */
+static bool is_thread(const struct hp_profile *p, uint32_t thread, const char *asked)
+{
+    uint64_t number;
+    if (!read_id(asked, &number))
+        return strstr(hp_thread_names_of(p, thread)->name, asked);
+    return number < p->n_threads ? number == thread : (int64_t)number == p->threads[thread].tid;
+}
+
+/* A process is its pid, or a part of its command. */
+static bool is_process(const struct hp_profile *p, uint32_t thread, const char *asked)
+{
+    uint64_t number;
+    if (!read_id(asked, &number))
+        return strstr(hp_thread_names_of(p, thread)->command, asked);
+    return (int64_t)number == p->threads[thread].pid;
+}
+
 static enum hp_err choose_threads(struct hp_query *query, const struct hp_profile *p)
 {
     const struct hp_report_query *words = query->words;
-    uint64_t thread = 0, process = 0;
     size_t n = 0;
-    if (words->thread && !read_id(words->thread, &thread))
-        return hp_fail(HP_ERR_INVALID,
-                       "--thread: '%.40s' is no number: a profile has no names of threads (view "
-                       "threads lists them)",
-                       words->thread);
-    if (words->process && !read_id(words->process, &process))
-        return hp_fail(HP_ERR_INVALID,
-                       "--process: '%.40s' is no number: a profile has no names of processes (view "
-                       "threads lists them)",
-                       words->process);
     HP_TRY(hp_new(&query->threads, p->n_threads + 1, sizeof *query->threads));
-    for (size_t i = 0; i < p->n_threads; i++) {
-        bool same = thread < p->n_threads ? thread == i : (int64_t)thread == p->threads[i].tid;
-        query->threads[i] =
-            (!words->thread || same) && (!words->process || (int64_t)process == p->threads[i].pid);
+    for (uint32_t i = 0; i < p->n_threads; i++) {
+        query->threads[i] = (!words->thread || is_thread(p, i, words->thread)) &&
+                            (!words->process || is_process(p, i, words->process));
         n += query->threads[i];
     }
     if (n == 0)
-        return hp_fail(HP_ERR_NOTFOUND, "no %s %.40s in this profile (view threads lists them)",
-                       words->thread ? "thread" : "process", words->thread ?: words->process);
+        return hp_fail(HP_ERR_NOTFOUND, "no %s %.40s in this profile (view %s lists them)",
+                       words->thread ? "thread" : "process", words->thread ?: words->process,
+                       words->thread ? "threads" : "processes");
     return HP_OK;
 }
 

@@ -361,8 +361,7 @@ static uint64_t signature_hash(uint64_t start, uint64_t outcomes, uint32_t lengt
  * the same to the detector. */
 static bool assert_detector_agrees(const struct machine *m, const struct hp_cfg *cfg,
                                    const struct hp_numbering *numbering,
-                                   const struct hp_numbered *numbered,
-                                   struct hp_complete *complete)
+                                   const struct hp_numbered *numbered, struct hp_complete *complete)
 {
     static struct truth ours, theirs;
     bool all = true;

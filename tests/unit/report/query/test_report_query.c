@@ -94,7 +94,10 @@ static void threads(void **state)
     check(&hp_view_calls, ASK(.thread = "1"), ",work,4,376\r\nwork,helper,40,120\r\n");
     check(&hp_view_functions, ASK(.process = "100", .filter = "calls = 5"),
           "demo+0x2000,demo,demo+0x2000,,0,40,40,5,0.040000\r\n");
-    check(&hp_view_threads, ASK(.thread = "1"), "1,100,101,376,84,80,0.376000\r\n");
+    check(&hp_view_threads, ASK(.thread = "1"),
+          "1,100,101,worker,./demo -x,376,84,80,0.376000\r\n");
+    check(&hp_view_threads, ASK(.thread = "work", .process = "demo -x"),
+          "1,100,101,worker,./demo -x,376,84,80,0.376000\r\n");
     check(&hp_view_lines, ASK(.thread = "1", .filter = "line = 11"),
           "/src/demo.c,11,16,4,0.016000,work\r\n");
 }
@@ -164,9 +167,10 @@ static void mistakes(void **state)
                         "no module has 'x!' in its path (view modules lists them)");
     assert_string_equal(refusal(NULL, HP_REPORT_TEXT, ASK(.thread = "7")),
                         "no thread 7 in this profile (view threads lists them)");
-    assert_string_equal(refusal(NULL, HP_REPORT_TEXT, ASK(.process = "demo")),
-                        "--process: 'demo' is no number: a profile has no names of processes (view "
-                        "threads lists them)");
+    assert_string_equal(refusal(NULL, HP_REPORT_TEXT, ASK(.thread = "nobody")),
+                        "no thread nobody in this profile (view threads lists them)");
+    assert_string_equal(refusal(NULL, HP_REPORT_TEXT, ASK(.process = "nobody")),
+                        "no process nobody in this profile (view processes lists them)");
     assert_non_null(strstr(refusal(&hp_view_machine, HP_REPORT_TEXT, ASK(.function = "work")),
                            "--function is not for the view machine: it is for functions, "));
     assert_non_null(strstr(refusal(&hp_view_instructions, HP_REPORT_TEXT, ASK(.thread = "1")),
