@@ -65,6 +65,8 @@ struct hp_session_settings {
     const char *record;  /* "none", "count", "stream", "memory"; NULL: what is needed */
     bool addresses;      /* record the addresses of data, too */
     bool no_follow;      /* do not observe children */
+    bool wait;           /* observe children that outlive the program to their end, or until SIGINT
+                            or SIGTERM (with pass_signals) */
     bool randomize;      /* let addresses differ from run to run */
     bool pass_signals;   /* catch SIGINT, SIGQUIT, SIGTERM and SIGHUP while the program runs; the
                                  latter two are passed on to it */

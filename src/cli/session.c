@@ -70,6 +70,8 @@ const struct hp_option hp_options_engine[] = {
      "how to watch the program: {} (default: native where it can)"},
     {"no-follow", 0, HP_OPT_FLAG, AT(settings.no_follow), NULL,
      "do not observe children, nor programs that are executed"},
+    {"wait", 0, HP_OPT_FLAG, AT(settings.wait), NULL,
+     "observe children that outlive the program to their end, too, or until Ctrl-C (daemons)"},
     {"cache-size", 0, HP_OPT_SIZE, AT(settings.cache_size), "SIZE",
      "translated code that the native engine keeps, a process (default 256M; from 1M to 1G)"},
     {"lag", 0, HP_OPT_SIZE, AT(settings.lag), "SIZE",

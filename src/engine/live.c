@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/live_impl.h"
 
+#include "base/clock.h"
 #include "base/debug.h"
 #include "base/memory_file.h"
 
@@ -16,7 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define IDLE_MS 20 /* how often to check processes while nothing arrives */
+#define MISSING_SECONDS 10 /* after which a child that was announced is not waited for */
+#define IDLE_MS         20 /* how often to check processes while nothing arrives */
 
 /* --- Making and freeing ----------------------------------------------------------------------- */
 
@@ -68,6 +70,7 @@ enum hp_err hp_live_new(const struct hp_live_options *options, struct hp_live **
     l->arena->magic = HP_ARENA_MAGIC;
     l->arena->version = HP_ARENA_VERSION;
     l->arena->follow = options->follow;
+    l->waits = options->wait;
     l->arena->mode = options->mode;
     l->mode = (enum hp_record_mode)options->mode;
     l->arena->cache_size = options->cache_size;
@@ -194,15 +197,43 @@ static void wait_for_doorbell(struct hp_arena *arena, uint32_t seen)
     atomic_store(&arena->reader_waits, 0);
 }
 
+/* Whether a child was announced that has not begun. One that never does was not made, or killed. */
+static bool is_missing_some(struct hp_live *live)
+{
+    if (live->n_begun >= atomic_load(&live->arena->next_thread))
+        live->missing_since = 0;
+    else if (live->missing_since == 0)
+        live->missing_since = hp_now();
+    return live->missing_since != 0 && hp_now() - live->missing_since < MISSING_SECONDS;
+}
+
+/* Whether everything that is observed is over. */
+static bool is_over(struct hp_live *live, pid_t pid)
+{
+    if (!live->waits)
+        return hp_live_is_dead(live, pid);
+    for (size_t i = 0; i < live->n_processes; i++)
+        if (!live->processes[i].dead)
+            return false;
+    return !is_missing_some(live);
+}
+
+bool hp_live_waits(const struct hp_live *live)
+{
+    return live->waits && live->n_processes && live->processes[0].dead;
+}
+
 static void read_until_exit(struct hp_live *live, pid_t pid, struct hp_consumer *consumer)
 {
     for (;;) {
         uint32_t seen = atomic_load(&live->arena->doorbell);
-        bool ended = hp_live_is_dead(live, pid); /* before the last scan of the rings */
+        bool ended = is_over(live, pid); /* before the last scan of the rings */
+        size_t known = live->n_processes;
         bool found = hp_live_read_rings(live, consumer);
         hp_live_answer(live);
         if (consumer->tick)
             consumer->tick(consumer);
+        ended = ended && live->n_processes == known;
         if (ended || live->failure != HP_OK || (consumer->done && consumer->done(consumer)))
             return;
         if (found) {
@@ -214,7 +245,7 @@ static void read_until_exit(struct hp_live *live, pid_t pid, struct hp_consumer 
         hp_live_close_rings(live, consumer, false);
         hp_live_free_claimed(live);
         bool more = hp_live_load_ahead(live) || (consumer->ahead && consumer->ahead(consumer));
-        if (!more && !hp_live_is_dead(live, pid))
+        if (!more && !is_over(live, pid))
             wait_for_doorbell(live->arena, seen);
     }
 }

@@ -17,6 +17,7 @@ struct hp_live;
 /* What the engine learns through the arena. */
 struct hp_live_options {
     bool follow;                /* children are observed too */
+    bool wait;                  /* also those that outlive the program, to their end */
     uint32_t mode;              /* enum hp_record_mode */
     uint64_t cache_size;        /* bytes a native process may use for translated code */
     uint64_t lag;               /* bytes of words that a thread may be ahead; 0: as usual */
@@ -67,6 +68,9 @@ void hp_live_wish(struct hp_live *live, uint32_t hotspot, uint64_t address);
  * made for it. False: no process has learned of it. To be trusted no more than other events. */
 bool hp_live_steered(const struct hp_live *live, uint32_t hotspot, struct hp_traces_event *event);
 
+/* Whether the program has ended, and its children are waited for. */
+bool hp_live_waits(const struct hp_live *live);
+
 /* What happened outside the stream. */
 struct hp_live_stats {
     bool attached;               /* the engine started */
@@ -81,8 +85,8 @@ struct hp_live_stats {
 /*
  * Reads until the process `pid`, a child of ours started with the arena, has ended and all words of
  * its observed children are read; then reaps it. Children that outlive it are left alone from then
- * on. When the consumer fails or is done, the program continues unobserved and is still waited for;
- * the consumer's failure is returned. `stats` is always filled.
+ * on, unless they are waited for. When the consumer fails or is done, the program continues
+ * unobserved and is still waited for; the consumer's failure is returned. `stats` is always filled.
  */
 enum hp_err hp_live_run(struct hp_live *live, pid_t pid, struct hp_consumer *consumer,
                         struct hp_live_stats *stats);

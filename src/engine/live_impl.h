@@ -67,7 +67,10 @@ struct hp_live {
     struct hp_map64 ids;  /* thread ids given out */
     uint32_t next_id;     /* above all of them */
     pid_t first_pid;
-    enum hp_err failure; /* of the consumer */
+    bool waits;           /* for children that outlive the program */
+    uint32_t n_begun;     /* threads */
+    double missing_since; /* threads that were announced have not begun; 0: there are none */
+    enum hp_err failure;  /* of the consumer */
     bool detached;
     struct robust_list_head robust, *robust_before;
     struct robust_list held; /* the one element of `robust` */

@@ -46,6 +46,7 @@ static void open_reading(struct hp_live *live, struct hp_consumer *consumer, uin
                                .pid = pid,
                                .tid = ring->tid,
                                .parent = pid == live->first_pid ? 0 : ring->parent};
+    live->n_begun++;
     live->readings[index] = (struct hp_live_reading){.thread = thread.id, .pid = pid};
     if (live->failure == HP_OK)
         live->failure = hp_live_know_process(live, pid);

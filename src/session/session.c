@@ -151,10 +151,19 @@ static enum hp_err take_end(struct hp_consumer *consumer, uint32_t thread,
     return HP_OK;
 }
 
+/* While children are waited for, a signal that came after the program's end ends that. */
+static bool is_stopped(struct hp_session *s)
+{
+    int signals = hp_signals_caught();
+    if (!s->live || !hp_live_waits(s->live))
+        s->signals = signals;
+    return signals != s->signals;
+}
+
 static bool is_done(struct hp_consumer *consumer)
 {
     struct hp_session *s = (struct hp_session *)consumer;
-    bool done = s->next && s->next->done(s->next);
+    bool done = is_stopped(s) || (s->next && s->next->done(s->next));
     if (done && s->settings->stop && s->pid && !s->stopped) {
         kill(s->pid, SIGKILL);
         s->stopped = true;
@@ -429,6 +438,7 @@ static enum hp_err observe(struct hp_session *s, const struct hp_executable *pro
                            struct hp_profile **profile, int *status)
 {
     struct hp_live_options options = {.follow = !s->settings->no_follow,
+                                      .wait = s->settings->wait,
                                       .mode = s->plan.counts_paths ? HP_RECORD_PATHS : s->plan.mode,
                                       .paths = s->plan.rules,
                                       .cache_size = s->plan.cache_size,

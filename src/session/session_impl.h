@@ -57,6 +57,7 @@ struct hp_session {
     uint64_t damaged;               /* parts of the trace that is read */
     bool addressed;                 /* the stream comes with addresses */
     bool started, over, stopped;    /* the program */
+    int signals;                    /* caught while it ran */
     pid_t pid;
     enum hp_err trace_failure;
     char trace_error[256];
@@ -98,6 +99,9 @@ void hp_signals_catch(void);
 
 /* The program's process is known: what was sent since hp_signals_catch() goes there too. */
 void hp_signals_pass_to(pid_t pid);
+
+/* How many were caught so far. */
+int hp_signals_caught(void);
 
 /* Everything as it was before hp_signals_catch(). */
 void hp_signals_restore(void);

@@ -13,8 +13,16 @@ static struct sigaction before[N_CAUGHT];
 /* For the handler: the program's process id, 0 until it is known, and what came before that. */
 static volatile sig_atomic_t watched, early_term, early_hup;
 
+static volatile sig_atomic_t n_caught;
+
+int hp_signals_caught(void)
+{
+    return n_caught;
+}
+
 static void pass_on(int number)
 {
+    n_caught++;
     if (number != SIGTERM && number != SIGHUP)
         return;
     if (watched > 0)
