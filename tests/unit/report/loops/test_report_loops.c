@@ -187,7 +187,7 @@ static void loops_and_hotspots_are_there_by_default(void **state)
     struct hp_profile profile = profile_with_loops();
     struct hp_report_options options = {.top = HP_REPORT_TOP_DEFAULT};
     char *text = render(&profile, &options);
-    assert_non_null(strstr(text, "   5 blocks   4 loops   2 hot spots   2 threads\n"));
+    assert_non_null(strstr(text, "   4 loops   2 hot spots   2 threads\n"));
     const char *at = text;
     static const char *const titles[] = {"\nFunctions\n", "\nLoops\n", "\nHot spots\n"};
     for (size_t i = 0; i < 3; i++) {

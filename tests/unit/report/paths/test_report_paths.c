@@ -211,7 +211,7 @@ static void the_default_is_what_there_is(void **state)
     assert_true(shows(&profile, HP_REPORT_TEXT, "\nPaths\nbl: 3 paths"));
     assert_true(shows(&profile, HP_REPORT_TEXT, "\nPredictions\n  scheme "));
     assert_false(shows(&profile, HP_REPORT_TEXT, "\nMachine\n"));
-    assert_true(shows(&profile, HP_REPORT_TEXT, "   5 blocks   5 paths   2 threads\n"));
+    assert_true(shows(&profile, HP_REPORT_TEXT, "   5 paths   2 threads\n"));
     profile.n_block_counts = profile.n_function_counts = 0;
     assert_true(shows(&profile, HP_REPORT_TEXT, "  share  so far"));
     assert_true(shows(&profile, HP_REPORT_TEXT, "205 branches   5 paths   2 threads\n"));
