@@ -5,11 +5,15 @@
  * A function is a symbol of its module. Where a module has no symbol for an address, functions are
  * found by calls: every call target becomes one, and other code belongs to the nearest one before
  * it (which is decided only after the run).
+ *
+ * Generated code, which is in no file, has such functions while the program runs. Its names are
+ * known when the program has ended: hp_functions_name_generated().
  */
 #ifndef HP_SYMBOLS_FUNCTIONS_H
 #define HP_SYMBOLS_FUNCTIONS_H
 
 #include "hotpath/code.h"
+#include "symbols/generated.h"
 #include "symbols/symbols.h"
 
 struct hp_function {
@@ -50,6 +54,27 @@ uint32_t hp_functions_settle(struct hp_functions *functions, uint32_t block);
 /* After the run, for any place: by symbol, else the nearest function without one before it in the
  * module; HP_NO_ID: none. */
 uint32_t hp_functions_at(struct hp_functions *functions, uint32_t module, uint64_t offset);
+
+/* Whether a module with this path holds generated code: "[anon]" or a file in memory. */
+bool hp_functions_is_generated(const char *path);
+
+/* Whether any block is generated code. */
+bool hp_functions_has_generated(const struct hp_functions *functions);
+
+/*
+ * After the run, once: a piece of generated code with a name is a function, whatever in it was
+ * called, and all code of an "[anon]" module without a name is one, named like the module. `names`
+ * NULL: there are none. From then on the functions above are these. `*doubtful`: blocks of which it
+ * is not sure which code of that place they are. HP_ERR_NOMEM.
+ */
+enum hp_err hp_functions_name_generated(struct hp_functions *functions,
+                                        const struct hp_generated *names, uint64_t *doubtful);
+
+/* What a function has become then: mostly itself. HP_NO_ID stays that. */
+uint32_t hp_functions_final(const struct hp_functions *functions, uint32_t id);
+
+/* Whether any has become another. */
+bool hp_functions_renamed(const struct hp_functions *functions);
 
 /* HP_LINES_ALL by default. */
 void hp_functions_want_lines(struct hp_functions *functions, enum hp_line_detail detail);
