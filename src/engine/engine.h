@@ -40,6 +40,7 @@ struct hp_path_source {
 
 /* What the threads of a profile are called. "": unknown. */
 struct hp_thread_names {
+    int32_t pid;         /* of its process, as that knows it: in its own namespace */
     const char *name;    /* of the thread */
     const char *command; /* the command line of its process, or the beginning of it */
 };

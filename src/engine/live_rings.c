@@ -115,7 +115,8 @@ static void pass_names(struct hp_live *live, struct hp_consumer *consumer, uint3
     char name[HP_THREAD_NAME + 1] = "";
     memcpy(name, ring->name, HP_THREAD_NAME);
     const char *command = ring->command ? hp_live_string(live, ring->command) : NULL;
-    struct hp_thread_names names = {.name = name, .command = command ? command : ""};
+    struct hp_thread_names names = {
+        .pid = ring->pid, .name = name, .command = command ? command : ""};
     if (live->failure == HP_OK && consumer->named)
         live->failure = consumer->named(consumer, live->readings[index].thread, &names);
 }

@@ -93,6 +93,7 @@ static enum hp_err add_function(struct hp_result *r, uint32_t id)
 uint32_t hp_result_known_function(const struct hp_result *result, uint32_t id)
 {
     const struct hp_result_memory *memory = result->memory;
+    id = hp_functions_final(result->functions, id);
     return id < memory->n_functions ? memory->functions[id] : HP_PROFILE_NONE;
 }
 
@@ -102,6 +103,7 @@ enum hp_err hp_result_function(struct hp_result *result, uint32_t id, uint32_t *
     *index = HP_PROFILE_NONE;
     if (id == HP_NO_ID)
         return HP_OK;
+    id = hp_functions_final(result->functions, id);
     if (id >= memory->n_functions) {
         size_t n = hp_functions_count(result->functions);
         uint32_t *grown = realloc(memory->functions, n * sizeof *grown);

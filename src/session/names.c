@@ -21,6 +21,7 @@ enum hp_err hp_names_take(struct hp_names *names, uint32_t thread, const struct 
     if (i == 0 || names->all[i - 1].name)
         return HP_OK;
     struct hp_named *named = &names->all[i - 1];
+    named->pid = is->pid;
     named->name = strdup(is->name);
     named->command = strdup(is->command);
     return named->name && named->command ? HP_OK : hp_fail_nomem();

@@ -270,6 +270,7 @@ static void close_session(struct hp_session *s)
     hp_pipeline_free(s->pipeline); /* first: it may still be bringing something to the profilers */
     hp_profilers_close(&s->profilers);
     hp_functions_free(s->functions);
+    hp_generated_free(s->generated);
     hp_code_free(s->code);
     hp_live_free(s->live);
     s->live = NULL;

@@ -28,6 +28,7 @@ struct hp_steering {
 struct hp_named {
     uint32_t thread;
     int32_t parent;
+    int32_t pid;          /* as its process knows it; 0: not told */
     char *name, *command; /* NULL: not told yet */
 };
 struct hp_names {
@@ -51,6 +52,7 @@ struct hp_session {
     struct hp_live_stats live_stats;
     struct hp_steering steering;
     struct hp_names names;
+    struct hp_generated *generated; /* NULL: no names were looked for */
     struct hp_run_about about;      /* of a program */
     const struct hp_trace_run *run; /* the same, or that of the trace */
     const char *trace_path;         /* of the trace to write; NULL: the profilers are wanted */
@@ -77,6 +79,9 @@ enum hp_err hp_names_take(struct hp_names *names, uint32_t thread,
 enum hp_err hp_names_add(const struct hp_names *names, const struct hp_result *result,
                          struct hp_profile *profile);
 void hp_names_free(struct hp_names *names);
+
+/* After a run: generated code gets the names that its processes have written, if any. */
+enum hp_err hp_name_generated(struct hp_session *session, struct hp_profile *profile);
 
 struct hp_standard {
     int saved[3]; /* -1: untouched */

@@ -195,15 +195,15 @@ void hp_exact_contexts_again(struct hp_exact_thread *t, const struct hp_frame *f
 
 /* --- The end of a thread ---------------------------------------------------------------------- */
 
-/* Enters or leaves a context, and counts what is outermost. */
-static void visit(struct hp_exact_thread *t, uint32_t i, bool begin)
+/* Enters or leaves a context, and counts what is outermost: `times` 1. -1: undoes that. */
+static void visit(struct hp_exact_thread *t, uint32_t i, bool begin, int times)
 {
     const struct hp_context *context = &t->contexts[i];
     uint32_t call = t->context_more[i].call;
     if (call != HP_NO_ID && begin) {
-        t->calls[call].count += context->calls;
+        t->calls[call].count += (uint64_t)times * context->calls;
         if (t->calls[call].active++ == 0)
-            t->calls[call].inclusive += context->inclusive;
+            t->calls[call].inclusive += (uint64_t)times * context->inclusive;
     } else if (call != HP_NO_ID) {
         t->calls[call].active--;
     }
@@ -211,14 +211,14 @@ static void visit(struct hp_exact_thread *t, uint32_t i, bool begin)
         return;
     struct hp_activity *activity = &t->activities[context->function];
     if (begin && activity->active++ == 0)
-        activity->inclusive += context->inclusive;
+        activity->inclusive += (uint64_t)times * context->inclusive;
     else if (!begin)
         activity->active--;
 }
 
 /* Walks the tree, children before siblings. `links`: each context's first child and next sibling;
  * 0: none. */
-static void visit_all(struct hp_exact_thread *t, uint32_t (*links)[2])
+static void visit_all(struct hp_exact_thread *t, uint32_t (*links)[2], int times)
 {
     for (size_t i = t->n_contexts; i-- > 1;) {
         uint32_t *first = &links[t->context_more[i].parent][0];
@@ -226,19 +226,29 @@ static void visit_all(struct hp_exact_thread *t, uint32_t (*links)[2])
         *first = (uint32_t)i;
     }
     for (uint32_t at = links[0][0]; at;) {
-        visit(t, at, true);
+        visit(t, at, true, times);
         if (links[at][0]) {
             at = links[at][0];
             continue;
         }
-        visit(t, at, false);
+        visit(t, at, false, times);
         while (at && !links[at][1]) {
             at = t->context_more[at].parent;
             if (at)
-                visit(t, at, false);
+                visit(t, at, false, times);
         }
         at = links[at][1];
     }
+}
+
+static enum hp_err walk(struct hp_exact_thread *t, int times)
+{
+    uint32_t(*links)[2] = calloc(t->n_contexts, sizeof *links);
+    if (!links)
+        return hp_fail_nomem();
+    visit_all(t, links, times);
+    free(links);
+    return HP_OK;
 }
 
 /* Most threads run few of all functions. */
@@ -260,14 +270,103 @@ void hp_exact_contexts_seal(struct hp_exact_thread *t)
 {
     if (t->n_contexts <= 1 || !grow_activities(t))
         return;
-    uint32_t(*links)[2] = calloc(t->n_contexts, sizeof *links);
-    if (!links) {
+    if (walk(t, 1) == HP_OK)
+        keep_activities(t);
+    else
         t->exact->out_of_memory = true;
-        return;
+}
+
+/* --- Other names ------------------------------------------------------------------------------ */
+
+/* By function id again, as before keep_activities(). */
+static enum hp_err spread_activities(struct hp_exact_thread *t)
+{
+    struct hp_activity *kept = t->activities;
+    size_t n = t->n_activities;
+    t->activities = NULL;
+    t->n_activities = 0;
+    bool grown = grow_activities(t);
+    for (size_t i = 0; i < n && grown; i++)
+        t->activities[kept[i].function].inclusive = kept[i].inclusive;
+    free(kept);
+    return grown ? HP_OK : hp_fail_nomem();
+}
+
+static void rename_activities(struct hp_exact_thread *t)
+{
+    for (uint32_t i = 0; i < t->cap_activities; i++) {
+        uint64_t inclusive = t->activities[i].inclusive;
+        if (inclusive) {
+            t->activities[i].inclusive = 0;
+            t->activities[hp_functions_final(t->exact->functions, i)].inclusive += inclusive;
+        }
     }
-    visit_all(t, links);
-    free(links);
+}
+
+/* Calls between the same two functions become the first of them. `first`: by call. */
+static enum hp_err rename_calls(struct hp_exact_thread *t, uint32_t *first)
+{
+    const struct hp_functions *functions = t->exact->functions;
+    struct hp_map64 known = {0};
+    enum hp_err err = HP_OK;
+    for (uint32_t i = 0; i < t->n_calls && err == HP_OK; i++) {
+        struct hp_call *call = &t->calls[i];
+        call->caller = hp_functions_final(functions, call->caller);
+        call->callee = hp_functions_final(functions, call->callee);
+        uint64_t key = (uint64_t)call->caller << 32 | call->callee;
+        first[i] = hp_map64_get(&known, key);
+        if (first[i] == HP_MAP64_NONE) {
+            first[i] = i;
+            err = hp_map64_put(&known, key, i);
+            continue;
+        }
+        t->calls[first[i]].count += call->count;
+        t->calls[first[i]].inclusive += call->inclusive;
+        call->count = call->inclusive = 0;
+    }
+    hp_map64_fini(&known);
+    return err;
+}
+
+static enum hp_err rename_contexts(struct hp_exact_thread *t)
+{
+    uint32_t *first = malloc((t->n_calls + 1) * sizeof *first);
+    enum hp_err err = first ? rename_calls(t, first) : hp_fail_nomem();
+    for (size_t i = 0; i < t->n_contexts && err == HP_OK; i++) {
+        uint32_t *function = &t->contexts[i].function, *call = &t->context_more[i].call;
+        if (*function < HP_CONTEXT_REST)
+            *function = hp_functions_final(t->exact->functions, *function);
+        if (*call != HP_NO_ID)
+            *call = first[*call];
+    }
+    free(first);
+    return err;
+}
+
+/* In a rest, activations of functions that are one now may each have counted the same. */
+static void limit_sums(struct hp_exact_thread *t)
+{
+    for (size_t i = 0; i < t->n_calls; i++)
+        if (t->calls[i].inclusive > t->clock)
+            t->calls[i].inclusive = t->clock;
+    for (uint32_t i = 0; i < t->cap_activities; i++)
+        if (t->activities[i].inclusive > t->clock)
+            t->activities[i].inclusive = t->clock;
+}
+
+/* What counted in rests is not in the tree: it stays in the sums, and the tree is counted anew. */
+enum hp_err hp_exact_contexts_rename(struct hp_exact_thread *t)
+{
+    if (t->n_contexts <= 1)
+        return HP_OK;
+    HP_TRY(spread_activities(t));
+    HP_TRY(walk(t, -1));
+    rename_activities(t);
+    HP_TRY(rename_contexts(t));
+    HP_TRY(walk(t, 1));
+    limit_sums(t);
     keep_activities(t);
+    return HP_OK;
 }
 
 /* --- The result ------------------------------------------------------------------------------- */

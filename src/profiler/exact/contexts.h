@@ -97,6 +97,11 @@ void hp_exact_contexts_leave_active(struct hp_exact_thread *thread, const struct
 /* All frames have ended: sums up calls and functions. */
 void hp_exact_contexts_seal(struct hp_exact_thread *thread);
 
+/* Functions of a sealed thread have become others (hp_functions_final()): several may be one now.
+ * Sums up calls and functions again, so that what runs above an activation of the same function
+ * counts once. */
+enum hp_err hp_exact_contexts_rename(struct hp_exact_thread *thread);
+
 /* Adds the contexts of a sealed thread to the profile. `known` has the profile's contexts, by
  * (parent + 1) << 32 | function. */
 enum hp_err hp_exact_contexts_finish(struct hp_exact_thread *thread, uint32_t index,

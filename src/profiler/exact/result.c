@@ -339,6 +339,8 @@ static enum hp_err add_thread(struct result *r, struct hp_exact_thread *t)
     /* These counts are exact and replace earlier ones. */
     struct hp_pthread *thread = &r->profile->threads[r->thread];
     thread->instructions = thread->blocks = thread->branches = 0;
+    if (hp_functions_renamed(r->exact->functions))
+        HP_TRY(hp_exact_contexts_rename(t));
     HP_TRY(add_counts(r, t));
     HP_TRY(add_calls(r, t)); /* may add functions that have no block */
     HP_TRY(add_activities(r, t));

@@ -44,10 +44,21 @@ struct model {
     uint32_t n_counts;
     struct context contexts[MAX_CONTEXTS]; /* the first is below all */
     size_t n_contexts, most_contexts, n_signals;
-    uint64_t cut; /* calls without a context of their own */
+    uint64_t cut;                   /* calls without a context of their own */
+    uint64_t joined[MAX_FUNCTIONS]; /* as inclusive, of functions that become one after the run, */
+    struct hp_map64 joined_index;   /* and of calls between them: caller << 32 | callee */
+    uint64_t joined_weights[65536];
+    uint32_t n_joined;
 };
 
 enum { KEY_BLOCK, KEY_EDGE, KEY_CALL };
+
+#define JOINED 4 /* that many functions become one */
+
+static uint32_t joined(uint32_t function)
+{
+    return function == HP_NO_ID ? HP_NO_ID : function - function % JOINED;
+}
 
 /* The counter of a block (by place), an edge (places) or a call (functions). */
 static uint32_t counter(struct model *m, int kind, uint64_t a, uint64_t b)
@@ -60,6 +71,40 @@ static uint32_t counter(struct model *m, int kind, uint64_t a, uint64_t b)
         assert_int_equal(hp_map64_put(&m->index, key, i), HP_OK);
     }
     return i;
+}
+
+static uint32_t joined_call(struct model *m, uint32_t caller, uint32_t callee)
+{
+    uint64_t key = (uint64_t)caller << 32 | callee;
+    uint32_t i = hp_map64_get(&m->joined_index, key);
+    if (i == HP_MAP64_NONE) {
+        i = m->n_joined++;
+        assert_true(i < 65536);
+        assert_int_equal(hp_map64_put(&m->joined_index, key, i), HP_OK);
+    }
+    return i;
+}
+
+/* The same as in spend(), of functions that become one. */
+static void spend_joined(struct model *m, uint32_t insns)
+{
+    static uint32_t seen_function[MAX_FUNCTIONS], seen_call[65536], now;
+    now++;
+    for (size_t i = 0; i < m->depth; i++) {
+        const struct frame *f = &m->frames[i];
+        uint32_t function = joined(f->function);
+        if (function == HP_NO_ID)
+            continue;
+        if (seen_function[function] != now)
+            m->joined[function] += insns;
+        seen_function[function] = now;
+        if (!f->call)
+            continue;
+        uint32_t call = joined_call(m, joined(f->caller), function);
+        if (seen_call[call] != now)
+            m->joined_weights[call] += insns;
+        seen_call[call] = now;
+    }
 }
 
 /* The instructions of a block go to every function and every call that is active, once. */
@@ -82,6 +127,7 @@ static void spend(struct model *m, uint32_t block)
             m->weights[call] += b->insns;
         seen_call[call] = now;
     }
+    spend_joined(m, b->insns);
     m->contexts[m->frames[m->depth - 1].context].self += b->insns;
     m->self[function_at(b->start)] += b->insns;
     m->instructions += b->insns;
@@ -424,6 +470,48 @@ static void check_steps(struct stream *s, struct hp_functions *functions, const 
     hp_profile_free(profile);
 }
 
+/* The same words, where functions become one: self and calls are sums, and what is inclusive counts
+ * once. Where calls had no context of their own it is bounded only. */
+static uint64_t joined_exactly;
+
+static void check_joined(struct stream *s, struct hp_functions *functions, const uint32_t *words,
+                         size_t n, struct model *m)
+{
+    struct hp_cursor_stats stats;
+    functions->joined = JOINED;
+    struct hp_profile *p = run_steps(s, functions, words, n, m->most_contexts, &stats);
+    functions->joined = 0;
+    joined_exactly += !m->cut;
+    for (size_t i = 0; i < p->n_function_counts; i++) {
+        const struct hp_pfunction_count *c = &p->function_counts[i];
+        uint32_t id = function_at(p->functions[c->item].place.offset);
+        uint64_t self = 0, entered = 0;
+        assert_int_equal(id % JOINED, 0);
+        for (uint32_t k = id; k < id + JOINED; k++) {
+            self += m->self[k];
+            entered += m->entered[k];
+        }
+        assert_int_equal(c->self, self);
+        assert_int_equal(c->calls, entered);
+        assert_in_range(c->inclusive, m->joined[id], m->instructions);
+        if (!m->cut)
+            assert_int_equal(c->inclusive, m->joined[id] > self ? m->joined[id] : self);
+    }
+    for (size_t i = 0; i < p->n_call_counts; i++) {
+        const struct hp_pcall_count *c = &p->call_counts[i];
+        const struct hp_pcall *call = &p->calls[c->item];
+        uint32_t caller = call->caller == HP_PROFILE_NONE
+                              ? HP_NO_ID
+                              : function_at(p->functions[call->caller].place.offset);
+        uint32_t callee = function_at(p->functions[call->callee].place.offset);
+        uint64_t weight = m->joined_weights[joined_call(m, caller, callee)];
+        assert_in_range(c->inclusive, weight, m->instructions);
+        if (!m->cut)
+            assert_int_equal(c->inclusive, weight);
+    }
+    hp_profile_free(p);
+}
+
 /* --- The same, counted ------------------------------------------------------------------------ */
 
 /* What an engine that counts makes of the words of one that does not. */
@@ -619,10 +707,12 @@ static void check_stream(struct stream *s, const uint32_t *words, size_t n, bool
     assert_true(running <= calls && calls - running <= HP_RUN_MAX);
     compare_profile(profile, m);
     check_steps(s, functions, words, n, m);
+    check_joined(s, functions, words, n, m);
     if (counts)
         check_counts(s, functions, words, n, m);
     hp_profile_free(profile);
     hp_map64_fini(&m->index);
+    hp_map64_fini(&m->joined_index);
     free(m);
     free(functions);
 }
@@ -806,6 +896,7 @@ static void random_programs_are_counted(void **state)
     (void)state;
     count_programs(10001, 10300, false, 0);
     count_programs(10301, 10600, true, 0);
+    assert_true(joined_exactly > 250);
     assert_true(counted > 250);
     assert_true(counted_parts > 1000);
 }
