@@ -111,20 +111,28 @@ static void load(const struct run *r, struct state *s, uint32_t node)
 
 /* --- Learning --------------------------------------------------------------------------------- */
 
+/* The node of a path that starts at this block. */
+static uint32_t node_of_start(const struct run *r, uint32_t block)
+{
+    return hp_path_memo_node(
+        r->memo,
+        &(struct hp_memo_node){.start = r->table[block].start, .block = block, .last = HP_NO_ID});
+}
+
 /* An arc that may be noted. */
 struct lesson {
     uint32_t node, symbol;
     bool good; /* so far, nothing else mattered */
     size_t base, low, first_number;
-    uint64_t trouble, hand_overs, insns, branches, blocks, splits;
+    uint64_t trouble, hand_overs, insns, branches, blocks, splits, underflows;
     size_t n_calls, rise;
     uint32_t calls[HP_RUN_MAX + 1];
 };
 
-/* Grows whenever what happened depends on the stack below. */
+/* Grows whenever what happened depends on the stack below; see retire() for underflows. */
 static uint64_t trouble_of(const struct hp_detector_stats *stats)
 {
-    return stats->dropped + stats->underflows + stats->repairs + stats->purges + stats->unfinished +
+    return stats->dropped + stats->repairs + stats->purges + stats->unfinished +
            stats->unfinished_insns;
 }
 
@@ -142,12 +150,13 @@ static void begin(struct lesson *l, const struct hp_detector *d, uint32_t node, 
     l->branches = d->stats.branches;
     l->blocks = d->stats.blocks;
     l->splits = d->stats.splits;
+    l->underflows = d->stats.underflows;
     l->n_calls = l->rise = 0;
 }
 
-/* Fills in the effect; `arc` is what is known of it. */
+/* Fills in the effect; `arc` is what is known of it. `then` begins with the block `to`. */
 static void conclude(const struct run *r, const struct lesson *l, struct hp_path_arc *arc,
-                     uint32_t then)
+                     uint32_t then, uint32_t to)
 {
     const struct hp_detector *d = r->d;
     size_t n_paths = d->n_numbers - l->first_number;
@@ -155,6 +164,7 @@ static void conclude(const struct run *r, const struct lesson *l, struct hp_path
     uint64_t branches = d->stats.branches - l->branches;
     uint64_t others = d->stats.blocks - l->blocks - branches;
     uint64_t splits = d->stats.splits - l->splits;
+    uint64_t underflows = d->stats.underflows - l->underflows;
     if (d->n_paths || d->hand_overs != l->hand_overs || d->low != l->low ||
         trouble_of(&d->stats) != l->trouble || hp_path_memo_arc(r->memo, l->node, l->symbol))
         return;
@@ -162,10 +172,14 @@ static void conclude(const struct run *r, const struct lesson *l, struct hp_path
     arc->weight = (uint32_t)(d->stats.instructions - l->insns) | (uint32_t)branches
                                                                      << HP_MEMO_BRANCHES;
     arc->out = n_paths ? d->numbers[l->first_number] : HP_MEMO_NONE;
-    if (n_paths < 2 && !l->n_calls && !splits && !others && then == HP_MEMO_NONE) {
+    if (n_paths < 2 && !l->n_calls && !splits && !others && !underflows && then == HP_MEMO_NONE) {
         hp_path_memo_add(r->memo, l->node, arc, NULL);
         return;
     }
+    uint32_t again = 0;
+    if (then != HP_MEMO_NONE && d->ppcr.extension == HP_EXTEND_CALL &&
+        !(again = node_of_start(r, to)))
+        return;
     union {
         struct hp_path_effect effect;
         uint32_t words[sizeof(struct hp_path_effect) / 4 + 3 * (HP_RUN_MAX + 1)];
@@ -175,7 +189,9 @@ static void conclude(const struct run *r, const struct lesson *l, struct hp_path
                           .rise = (uint8_t)l->rise,
                           .splits = (uint8_t)splits,
                           .others = (uint8_t)others,
-                          .then = then}};
+                          .underflows = (uint8_t)underflows,
+                          .then = then,
+                          .again = again}};
     uint32_t *list = noted.words + sizeof(struct hp_path_effect) / 4;
     memcpy(list, d->numbers + l->first_number, n_paths * sizeof *list);
     for (size_t i = 0; i < n_waiting; i++)
@@ -198,8 +214,15 @@ static bool is_leaving(const struct hp_detector *d, enum hp_class class)
     return (d->ppcr.ops[class] & (HP_PATH_POP | HP_PATH_PUSH)) == HP_PATH_POP;
 }
 
-/* Retires the block `from`. True: the frame of the top was left, as expected. */
-static bool retire(const struct run *r, struct lesson *l, uint32_t from, uint32_t to)
+/* What became of the frame of the top. */
+enum fate {
+    STAYS,
+    LEFT,  /* as expected */
+    AGAIN, /* it did not return to where it was called: with extended calls it stays */
+};
+
+/* Retires the block `from`. */
+static enum fate retire(const struct run *r, struct lesson *l, uint32_t from, uint32_t to)
 {
     struct hp_detector *d = r->d;
     const struct hp_block *table = r->table;
@@ -211,16 +234,19 @@ static bool retire(const struct run *r, struct lesson *l, uint32_t from, uint32_
     uint64_t return_to = d->entries[n - 1].return_to;
     if (!hp_path_is_branch(table[from].flow)) {
         hp_detector_retire(d, table, from, to, taken, 0);
-        return false;
+        return STAYS;
     }
     if (class == HP_CLASS_INDIRECT && d->frames && hp_detector_may_land(d, &x))
         l->good = false;
     hp_detector_retire(d, table, from, to, taken, 0);
     if (leaving) {
-        bool expected =
-            class == HP_CLASS_RETURN && return_to && return_to == x.target && d->n == n - 1;
-        l->good &= expected;
-        return expected;
+        bool returns = class == HP_CLASS_RETURN && return_to;
+        if (returns && return_to == x.target && d->n == n - 1)
+            return LEFT;
+        if (returns && return_to != x.target && d->ppcr.extension == HP_EXTEND_CALL)
+            return AGAIN;
+        l->good = false;
+        return STAYS;
     }
     if (d->n == n + 1 && class == HP_CLASS_CALL) {
         d->nodes[n - 1] = node_of(r, n - 1, HP_NO_ID, x.end);
@@ -232,7 +258,7 @@ static bool retire(const struct run *r, struct lesson *l, uint32_t from, uint32_
     } else if (d->n != n) {
         l->good = false;
     }
-    return false;
+    return STAYS;
 }
 
 /* Runs the symbol, of which the memo knows nothing, one transfer at a time. */
@@ -253,20 +279,23 @@ static __attribute__((noinline)) void learn(const struct run *r, struct state *s
     uint32_t from = s->last;
     begin(&l, d, node, symbol);
     for (uint32_t i = first; i < n; i++) {
-        bool left = from != HP_NO_ID && retire(r, &l, from, blocks[i]);
+        enum fate fate = from == HP_NO_ID ? STAYS : retire(r, &l, from, blocks[i]);
         from = blocks[i];
-        if (!left || d->n >= l.base)
+        if (fate == STAYS || (fate == LEFT ? d->n >= l.base : d->n > l.base))
             continue;
+        l.underflows += fate == AGAIN; /* whether it is one depends on the frame */
         uint32_t rest = i ? hp_memo_rest(unit, i) : unit;
         bool clean = unit < HP_MEMO_UNITS && !d->pending.insns && !d->pending.events;
         if (l.good && clean)
-            conclude(r, &l, &(struct hp_path_arc){0}, rest);
-        node = clean ? node_of(r, d->n - 1, HP_NO_ID, r->table[from].start) : 0;
+            conclude(r, &l, &(struct hp_path_arc){0}, rest, from);
+        node = !clean          ? 0
+               : fate == AGAIN ? node_of_start(r, from)
+                               : node_of(r, d->n - 1, HP_NO_ID, r->table[from].start);
         begin(&l, d, node, rest);
     }
     node = node_of(r, d->n - 1, from, 0);
     if (l.good && node && d->n >= l.base)
-        conclude(r, &l, &(struct hp_path_arc){.next = node}, HP_MEMO_NONE);
+        conclude(r, &l, &(struct hp_path_arc){.next = node}, HP_MEMO_NONE, HP_NO_ID);
     s->last = from;
     load(r, s, node);
 }
@@ -297,6 +326,7 @@ ALWAYS_INLINE bool apply(const struct run *r, struct state *s, const struct hp_p
     for (uint32_t i = 0; i < e->n_waiting; i++)
         s->nodes[s->top++] = e->list[e->n_paths + i];
     r->d->stats.splits += e->splits;
+    r->d->stats.underflows += e->underflows;
     r->d->stats.blocks += e->others;
     return true;
 }
@@ -307,6 +337,12 @@ ALWAYS_INLINE void count_retired(struct state *s, uint32_t weight)
     s->branches += weight >> HP_MEMO_BRANCHES;
 }
 
+/* Whether what waits at a node is a call that returns to where the path of another starts. */
+ALWAYS_INLINE bool returns_to(const struct hp_path_memo *memo, uint32_t waiting, uint32_t started)
+{
+    return memo->nodes[waiting].return_to == memo->nodes[started].start;
+}
+
 /* Follows the arc, and those of what it returns to. HP_MEMO_NONE; or a symbol that must be learned,
  * before which nothing is missing. */
 ALWAYS_INLINE uint32_t follow(const struct run *r, struct state *s, uint32_t symbol)
@@ -314,6 +350,7 @@ ALWAYS_INLINE uint32_t follow(const struct run *r, struct state *s, uint32_t sym
     const struct hp_path_arc *arc = hp_path_memo_arc(r->memo, s->node, symbol);
     for (;;) {
         const struct hp_path_arc *after = NULL;
+        uint32_t again = 0;
         if (!arc)
             return symbol;
         if (arc->out < HP_MEMO_MANY) {
@@ -322,7 +359,8 @@ ALWAYS_INLINE uint32_t follow(const struct run *r, struct state *s, uint32_t sym
             const struct hp_path_effect *e = hp_path_memo_effect(r->memo, arc->out);
             if (e->then != HP_MEMO_NONE) {
                 uint32_t below = s->top > s->bottom ? s->nodes[s->top - 1] : 0;
-                after = hp_path_memo_arc(r->memo, below, e->then);
+                again = e->again && below && !returns_to(r->memo, below, e->again) ? e->again : 0;
+                after = hp_path_memo_arc(r->memo, again ? again : below, e->then);
                 if (!after)
                     return symbol;
             }
@@ -335,10 +373,15 @@ ALWAYS_INLINE uint32_t follow(const struct run *r, struct state *s, uint32_t sym
             s->node = arc->next;
             return HP_MEMO_NONE;
         }
+        arc = after;
+        if (again) {
+            r->d->stats.underflows++;
+            s->node = again;
+            continue;
+        }
         s->top--;
         s->written = s->top < s->written ? s->top : s->written;
         s->node = s->nodes[s->top];
-        arc = after;
     }
 }
 

@@ -127,7 +127,7 @@ static struct hp_memo_far *place_of(const struct hp_path_memo *memo, uint32_t no
 const struct hp_path_arc *hp_path_memo_far(const struct hp_path_memo *memo, uint32_t node,
                                            uint32_t symbol)
 {
-    if (!memo->far)
+    if (!memo->far || memo->near[node].arcs[HP_MEMO_NEAR - 1].symbol == HP_MEMO_NONE)
         return NULL;
     const struct hp_memo_far *far = place_of(memo, node, symbol);
     return far->node ? &far->arc : NULL;

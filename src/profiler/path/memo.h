@@ -7,7 +7,9 @@
  * successor is not known yet. A *symbol* is a unit, or the rest of one. An *arc* says what a symbol
  * does at a node: the paths that it finishes (by number), the paths that it leaves waiting for a
  * call to return, and the next node. An arc that returns from the frame in which it began ends
- * there; the rest of the unit is a symbol at the node of the path that waits below.
+ * there; the rest of the unit is a symbol at the node of the path that waits below. With extended
+ * calls the frame may stay, if it does not return to where it was called: then the rest is a symbol
+ * at the node of a new path.
  *
  * Arcs are not computed here: a detector runs the symbol one transfer at a time (detector.c), and
  * notes what happened if it depends on nothing but node and symbol.
@@ -46,9 +48,13 @@ struct hp_path_effect {
     uint8_t n_calls;   /* of frames, also those that have returned again */
     uint8_t rise;      /* the highest the stack got above where it was */
     uint8_t splits;
-    uint8_t others; /* blocks that end with no branch */
-    uint16_t reserved;
+    uint8_t others;     /* blocks that end with no branch */
+    uint8_t underflows; /* of frames above */
+    uint8_t reserved;
     uint32_t then; /* it returns, and this symbol follows; HP_MEMO_NONE */
+    /* With extended calls: where `then` follows if the frame began with a call that returns
+     * elsewhere, which is an underflow: a path that starts where it returns to. Else 0. */
+    uint32_t again;
     /* The numbers of the paths, the nodes of those that wait, and for each call how far the stack
      * was above where it had been. */
     uint32_t list[];
