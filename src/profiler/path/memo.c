@@ -11,11 +11,12 @@
 #define FIRST_NODES 1024
 #define MAX_NODES   (1u << 20)
 #define MAX_FAR     (1u << 21)
-#define MAX_EFFECTS (1u << 24) /* words */
+#define MAX_EFFECTS (1u << 24)
 
 void hp_path_memo_init(struct hp_path_memo *memo)
 {
-    *memo = (struct hp_path_memo){.n_nodes = 1};
+    *memo = (struct hp_path_memo){
+        .n_nodes = 1, .max_nodes = MAX_NODES, .max_far = MAX_FAR, .max_effects = MAX_EFFECTS};
     hp_path_numbers_init(&memo->numbers);
 }
 
@@ -186,10 +187,15 @@ void hp_path_memo_add(struct hp_path_memo *memo, uint32_t node, struct hp_path_a
 
 bool hp_path_memo_bound(struct hp_path_memo *memo)
 {
-    if (memo->n_nodes >= MAX_NODES || memo->n_far >= MAX_FAR || memo->n_effects >= MAX_EFFECTS) {
+    if (memo->n_nodes >= memo->max_nodes || memo->n_far >= memo->max_far ||
+        memo->n_effects >= memo->max_effects) {
         drop(memo);
-        *memo = (struct hp_path_memo){
-            .numbers = memo->numbers, .generation = memo->generation + 1, .n_nodes = 1};
+        *memo = (struct hp_path_memo){.numbers = memo->numbers,
+                                      .generation = memo->generation + 1,
+                                      .n_nodes = 1,
+                                      .max_nodes = memo->max_nodes,
+                                      .max_far = memo->max_far,
+                                      .max_effects = memo->max_effects};
     }
     return grow_near(memo, 1) && (memo->slots || grow_slots(memo));
 }

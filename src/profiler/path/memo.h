@@ -85,6 +85,7 @@ struct hp_path_memo {
     size_t n_far, cap_far;
     uint32_t *effects;
     size_t n_effects, cap_effects;
+    size_t max_nodes, max_far, max_effects; /* with so many (words) it is emptied */
 };
 
 void hp_path_memo_init(struct hp_path_memo *memo);

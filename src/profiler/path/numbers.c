@@ -9,7 +9,8 @@
 void hp_path_numbers_init(struct hp_path_numbers *numbers)
 {
     static atomic_uint_least64_t sources;
-    *numbers = (struct hp_path_numbers){.source = atomic_fetch_add(&sources, 1) + 1};
+    *numbers = (struct hp_path_numbers){.source = atomic_fetch_add(&sources, 1) + 1,
+                                        .max = HP_PATH_NUMBERS_MAX};
 }
 
 void hp_path_numbers_fini(struct hp_path_numbers *numbers)
@@ -22,7 +23,7 @@ void hp_path_numbers_fini(struct hp_path_numbers *numbers)
 static uint32_t add(struct hp_path_numbers *numbers, const struct hp_path *path, uint64_t hash)
 {
     size_t n = numbers->n;
-    if (n >= HP_PATH_NUMBERS_MAX ||
+    if (n >= numbers->max ||
         hp_grow(&numbers->known, &numbers->cap, n + 1, sizeof *numbers->known) != HP_OK ||
         hp_path_index_add(&numbers->index, numbers->known, (uint32_t)n, hash) != HP_OK)
         return HP_NO_ID;

@@ -11,11 +11,11 @@
 struct hp_path_numbers {
     uint64_t source;             /* see struct hp_known_paths */
     struct hp_path_count *known; /* only `path` is used */
-    size_t n, cap;
+    size_t n, max, cap;
     struct hp_path_index index;
 };
 
-#define HP_PATH_NUMBERS_MAX (1u << 21)
+#define HP_PATH_NUMBERS_MAX (1u << 21) /* unless `max` is changed */
 
 void hp_path_numbers_init(struct hp_path_numbers *numbers);
 void hp_path_numbers_fini(struct hp_path_numbers *numbers);

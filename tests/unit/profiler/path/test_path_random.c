@@ -23,6 +23,8 @@ struct watcher {
     struct hp_sink sink; /* first */
     struct hp_path_sink path_sink;
     struct hp_detector *detector;
+    struct hp_cursor *cursor;
+    size_t at; /* words */
     enum way way;
     struct hp_path *paths;
     uint64_t *targets; /* 64 a path */
@@ -123,11 +125,10 @@ static void on_event(struct hp_sink *sink, const struct hp_event *event)
     hp_detector_event(((struct watcher *)sink)->detector, event);
 }
 
-/* The words, in pieces, to a detector. */
-static void watch(struct watcher *w, enum way way, const struct hp_ppcr *ppcr, struct program *p,
-                  struct hp_code *code, struct functions *functions, struct hp_path_plan *plan)
+static void watch_begin(struct watcher *w, enum way way, const struct hp_ppcr *ppcr,
+                        struct hp_code *code, struct functions *functions,
+                        struct hp_path_plan *plan)
 {
-    struct hp_cursor *cursor;
     *w = (struct watcher){
         .sink = {.batch = on_batch, .event = on_event}, .path_sink.paths = on_paths, .way = way};
     if (way == BY_STEPS || way == BY_NUMBER)
@@ -140,19 +141,59 @@ static void watch(struct watcher *w, enum way way, const struct hp_ppcr *ppcr, s
                                          &w->detector),
                          HP_OK);
     }
-    assert_int_equal(hp_cursor_new(code, NULL, &w->sink, &cursor), HP_OK);
-    for (size_t at = 0; at < p->n_words;) {
-        size_t n = 1 + random_below(&p->seed, 200);
-        n = n < p->n_words - at ? n : p->n_words - at;
-        assert_int_equal(hp_cursor_feed(cursor, p->words + at, n), HP_OK);
-        at += n;
-    }
-    assert_int_equal(hp_cursor_end(cursor, HP_END_EXIT), HP_OK);
-    hp_cursor_free(cursor);
+    assert_int_equal(hp_cursor_new(code, NULL, &w->sink, &w->cursor), HP_OK);
+}
+
+/* Some more words; false: there are none. */
+static bool watch_on(struct watcher *w, struct program *p)
+{
+    size_t n = 1 + random_below(&p->seed, 200), rest = p->n_words - w->at;
+    n = n < rest ? n : rest;
+    if (n)
+        assert_int_equal(hp_cursor_feed(w->cursor, p->words + w->at, n), HP_OK);
+    w->at += n;
+    return n > 0;
+}
+
+static void watch_end(struct watcher *w)
+{
+    assert_int_equal(hp_cursor_end(w->cursor, HP_END_EXIT), HP_OK);
+    hp_cursor_free(w->cursor);
     assert_int_equal(hp_detector_check(w->detector), HP_OK);
     const struct hp_detector_stats *stats = hp_detector_stats(w->detector);
     assert_int_equal(stats->paths, w->n);
     assert_int_equal(stats->instructions, w->insns + stats->unfinished_insns);
+}
+
+/* The words, in pieces, to a detector. */
+static void watch(struct watcher *w, enum way way, const struct hp_ppcr *ppcr, struct program *p,
+                  struct hp_code *code, struct functions *functions, struct hp_path_plan *plan)
+{
+    watch_begin(w, way, ppcr, code, functions, plan);
+    while (watch_on(w, p))
+        continue;
+    watch_end(w);
+}
+
+#define THREADS 3
+
+/* The words to some threads, each as far as it happens to be, that share a memo. */
+static void watch_together(struct watcher *threads, const struct hp_ppcr *ppcr, struct program *p,
+                           struct hp_code *code, struct functions *functions,
+                           struct hp_path_plan *plan)
+{
+    bool more = true;
+    for (int i = 0; i < THREADS; i++)
+        watch_begin(&threads[i], BY_NUMBER, ppcr, code, functions, plan);
+    while (more) {
+        uint32_t one = random_below(&p->seed, THREADS);
+        more = watch_on(&threads[one], p);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        while (watch_on(&threads[i], p))
+            continue;
+        watch_end(&threads[i]);
+    }
 }
 
 static void watcher_fini(struct watcher *w)
@@ -211,7 +252,39 @@ static void compare(const struct watcher *a, const struct watcher *b, bool block
 
 /* --- Tests ------------------------------------------------------------------------------------ */
 
-static uint64_t n_paths, n_repairs, n_splits, n_signals;
+static uint64_t n_paths, n_repairs, n_splits, n_signals, n_underflows, n_emptied, n_full;
+
+/* Some bounds so small that they are met all the time. */
+static void make_small(struct program *p, struct hp_path_memo *memo)
+{
+    if (chance(p, 50))
+        memo->max_nodes = 2 + random_below(&p->seed, 60);
+    if (chance(p, 30))
+        memo->max_far = 1 + random_below(&p->seed, 10);
+    if (chance(p, 30))
+        memo->max_effects = 1 + random_below(&p->seed, 200);
+    if (chance(p, 50))
+        memo->numbers.max = random_below(&p->seed, 30);
+}
+
+static void run_together(struct program *p, const struct watcher *expected,
+                         const struct hp_ppcr *ppcr, struct hp_code *code,
+                         struct functions *functions)
+{
+    struct watcher threads[THREADS];
+    struct hp_path_plan plan;
+    hp_path_plan_init(&plan, ppcr, functions ? &functions->source : NULL);
+    make_small(p, &plan.memo);
+    watch_together(threads, ppcr, p, code, functions, &plan);
+    n_emptied += plan.memo.generation;
+    n_full += plan.memo.numbers.n == plan.memo.numbers.max;
+    assert_true(plan.memo.numbers.n <= plan.memo.numbers.max);
+    for (int i = 0; i < THREADS; i++) {
+        compare(expected, &threads[i], true);
+        watcher_fini(&threads[i]);
+    }
+    hp_path_plan_fini(&plan);
+}
 
 static void run_seed(uint64_t seed, bool native, bool spoiled)
 {
@@ -240,10 +313,12 @@ static void run_seed(uint64_t seed, bool native, bool spoiled)
     compare(&batches, &steps, true);
     compare(&batches, &first, true);
     compare(&batches, &again, true);
+    run_together(&p, &batches, &ppcr, s.code, known);
     n_paths += batches.n;
     n_repairs += hp_detector_stats(batches.detector)->repairs;
     n_splits += hp_detector_stats(batches.detector)->splits;
     n_signals += p.signals > 0;
+    n_underflows += hp_detector_stats(batches.detector)->underflows;
     watcher_fini(&again);
     watcher_fini(&first);
     hp_path_plan_fini(&plan);
@@ -260,7 +335,7 @@ static void steps_are_batches(void **state)
         run_seed(seed, seed % 4 != 0, false);
     /* There was something to find. */
     assert_true(n_paths > 20000 && n_repairs > 100 && n_splits > 100 && n_signals > 100);
-    assert_true(n_known > 20000);
+    assert_true(n_known > 20000 && n_underflows > 1000 && n_emptied > 1000 && n_full > 100);
 }
 
 static void steps_are_batches_of_nonsense(void **state)
