@@ -240,6 +240,9 @@ const struct hp_path_count *hp_complete_paths(struct hp_complete *complete, size
 const uint64_t *hp_complete_targets(const struct hp_complete *complete);
 /* Executions (and, in `events`, instructions) of paths for which there was no room. */
 struct hp_path_count hp_complete_lost(const struct hp_complete *complete);
+/* Frees what only numbers need, which grows with all paths of their source: the thread has ended.
+ * More may come. */
+void hp_complete_forget_numbers(struct hp_complete *complete);
 /* Forgets all paths: a new window. */
 void hp_complete_clear(struct hp_complete *complete);
 

@@ -226,6 +226,16 @@ struct hp_path_count hp_complete_lost(const struct hp_complete *complete)
     return complete->lost;
 }
 
+void hp_complete_forget_numbers(struct hp_complete *c)
+{
+    settle(c);
+    free(c->places);
+    free(c->times);
+    c->places = NULL;
+    c->times = NULL;
+    c->cap_places = c->cap_times = 0;
+}
+
 void hp_complete_clear(struct hp_complete *c)
 {
     hp_path_index_clear(&c->index);

@@ -181,6 +181,7 @@ static void end_thread(struct thread *thread)
         thread->profiler->out_of_memory = true;
     hp_detector_free(thread->detector);
     thread->detector = NULL;
+    hp_complete_forget_numbers(thread->complete);
 }
 
 /* --- An engine that counts -------------------------------------------------------------------- */

@@ -537,6 +537,8 @@ static void numbers_are_paths(const char *text, uint32_t n_paths, uint32_t event
             hp_path_sink_known(hp_complete_sink(d), &known);
         }
         same_contents(a, b);
+        if (round % 20 == 19)
+            hp_complete_forget_numbers(d);
         if (round % 50 == 49) {
             same_profile(c, d);
             hp_hpt_clear(a);
