@@ -82,6 +82,12 @@ uint32_t hp_functions_at(struct hp_functions *functions, uint32_t module, uint64
     return HP_NO_ID;
 }
 
+uint32_t hp_functions_final(const struct hp_functions *functions, uint32_t id)
+{
+    (void)functions;
+    return id;
+}
+
 struct hp_symbols *hp_functions_symbols(struct hp_functions *functions, uint32_t module)
 {
     (void)functions, (void)module;
