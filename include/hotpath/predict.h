@@ -113,7 +113,6 @@ void hp_scheme_free(struct hp_scheme *scheme);
 /* A distinct path. A cache line. */
 struct hp_indexed_path {
     uint64_t start, outcomes, targets; /* as in struct hp_path */
-    uint64_t count;                    /* executions, counted by the user */
     uint64_t mark;                     /* for the user */
     uint32_t block;
     uint32_t head;
@@ -121,7 +120,7 @@ struct hp_indexed_path {
     uint8_t length;
     uint8_t n_targets;
     uint16_t flags; /* HP_INDEXED_* */
-    uint64_t reserved;
+    uint64_t reserved[2];
 };
 
 enum { HP_INDEXED_SPLIT = 1 }; /* it was ended by max_length, not by a backward branch */

@@ -4,8 +4,8 @@
  *
  * Only the time of a prediction depends on the order of executions: how often the path had been run
  * by then. A path has a bit for each scheme that has not predicted it yet; these schemes are shown
- * its executions. Once all have predicted it an execution costs one increment. In the end the
- * measures follow from the counts.
+ * its executions. Once all have predicted it an execution costs one addition to its tally, the only
+ * thing of a path that is touched then. In the end the measures follow from the counts.
  */
 #include "base/grow.h"
 #include "hotpath/predict.h"
@@ -13,6 +13,10 @@
 #include <stdlib.h>
 
 #define BILLION 1000000000u
+
+/* A path's tally: its executions, above a bit that is set while a scheme has not predicted it. */
+#define TALLY_OPEN UINT64_C(1)
+#define TALLY_ONE  UINT64_C(2)
 
 struct judged {
     struct hp_scheme *scheme;
@@ -30,7 +34,9 @@ struct hp_judge {
     struct judged schemes[HP_JUDGE_SCHEMES];
     uint32_t ids[HP_PATHS_MAX];
     size_t n_paths, n_heads; /* for which the schemes have room */
-    uint64_t flow, branches, lost;
+    uint64_t *tallies;       /* by path */
+    size_t n_tallies, cap_tallies;
+    uint64_t flow, lost;
     bool out_of_memory;
 };
 
@@ -41,19 +47,37 @@ static struct hp_judge *judge_of(struct hp_scheme_host *host)
 
 /* --- Running schemes -------------------------------------------------------------------------- */
 
+static uint64_t count_of(const struct hp_judge *j, size_t id)
+{
+    return j->tallies[id] / TALLY_ONE;
+}
+
+/* Gives new paths of the index a tally. */
+static bool grow_tallies(struct hp_judge *j)
+{
+    size_t n = hp_index_n_paths(j->index);
+    if (hp_grow(&j->tallies, &j->cap_tallies, n, sizeof *j->tallies) != HP_OK)
+        return false;
+    for (; j->n_tallies < n; j->n_tallies++)
+        j->tallies[j->n_tallies] = TALLY_OPEN;
+    return true;
+}
+
 /* Scheme `s` has predicted the path `id`. */
 static void note_prediction(struct hp_judge *j, size_t s, uint32_t id)
 {
     struct judged *judged = &j->schemes[s];
     struct hp_indexed_path *path = &hp_index_paths(j->index)[id];
     path->mark &= ~(UINT64_C(1) << s);
+    if (!path->mark)
+        j->tallies[id] &= ~TALLY_OPEN;
     if (hp_grow(&judged->predicted, &judged->cap_predicted, judged->n_predicted + 1,
                 sizeof *judged->predicted) != HP_OK) {
         j->out_of_memory = true;
         return;
     }
     judged->predicted[judged->n_predicted++] =
-        (struct hp_predicted){.path = id, .at = path->count, .flow = j->flow};
+        (struct hp_predicted){.path = id, .at = count_of(j, id), .flow = j->flow};
 }
 
 /* Shows the execution to the schemes that have not predicted the path. */
@@ -80,7 +104,7 @@ static bool grow_schemes(struct hp_judge *j)
             return false;
     j->n_paths = n_paths;
     j->n_heads = n_heads;
-    return true;
+    return grow_tallies(j);
 }
 
 static void judge_flow(struct hp_flow_sink *sink, const uint32_t *paths, size_t n)
@@ -90,25 +114,21 @@ static void judge_flow(struct hp_flow_sink *sink, const uint32_t *paths, size_t 
         j->out_of_memory = true;
         return;
     }
-    struct hp_indexed_path *known = hp_index_paths(j->index);
-    uint64_t branches = 0, flow = j->flow;
+    uint64_t *tallies = j->tallies, flow = j->flow;
     for (size_t i = 0; i < n; i++) {
         flow++;
         if (__builtin_expect(paths[i] == HP_NO_ID, 0)) {
             j->lost++;
             continue;
         }
-        struct hp_indexed_path *path = &known[paths[i]];
-        path->count++;
-        branches += path->length;
-        if (path->mark) {
+        uint64_t tally = tallies[paths[i]] += TALLY_ONE;
+        if (tally & TALLY_OPEN) {
             j->flow = flow;
             show(j, paths[i]);
-            known = hp_index_paths(j->index);
+            tallies = j->tallies;
         }
     }
     j->flow = flow;
-    j->branches += branches;
 }
 
 static void judge_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
@@ -162,6 +182,10 @@ static bool host_predict(struct hp_scheme_host *host, struct hp_scheme *scheme,
     while (j->schemes[s].scheme != scheme)
         s++;
     uint32_t id = hp_index_intern(j->index, path, targets);
+    if (!grow_tallies(j)) {
+        j->out_of_memory = true;
+        return false;
+    }
     if (id == HP_NO_ID || !(hp_index_paths(j->index)[id].mark >> s & 1))
         return false;
     note_prediction(j, s, id);
@@ -233,6 +257,7 @@ void hp_judge_free(struct hp_judge *judge)
         free(judge->schemes[i].predicted);
     }
     hp_index_free(judge->index);
+    free(judge->tallies);
     free(judge);
 }
 
@@ -286,31 +311,31 @@ uint64_t hp_judge_threshold(const struct hp_judge *judge)
 static void measure_paths(const struct hp_judge *j, uint64_t threshold, struct hp_prediction *m)
 {
     const struct hp_indexed_path *paths = hp_index_paths(j->index);
-    for (size_t i = 0; i < hp_index_n_paths(j->index); i++) {
-        m->paths += paths[i].count != 0;
-        m->splits += paths[i].flags & HP_INDEXED_SPLIT ? paths[i].count : 0;
-        if (paths[i].count > threshold) {
+    for (size_t i = 0; i < j->n_tallies; i++) {
+        uint64_t count = count_of(j, i);
+        m->paths += count != 0;
+        m->branches += count * paths[i].length;
+        m->splits += paths[i].flags & HP_INDEXED_SPLIT ? count : 0;
+        if (count > threshold) {
             m->hot_paths++;
-            m->hot_flow += paths[i].count;
+            m->hot_flow += count;
         }
     }
     m->heads = hp_index_n_heads(j->index);
     m->flow = m->profiled = j->flow;
-    m->branches = j->branches;
     m->lost = j->lost;
 }
 
 void hp_judge_result(const struct hp_judge *judge, size_t i, struct hp_prediction *prediction)
 {
     const struct judged *judged = &judge->schemes[i];
-    const struct hp_indexed_path *paths = hp_index_paths(judge->index);
     uint64_t threshold = hp_judge_threshold(judge);
     int64_t delay = (int64_t)judge->config.schemes[i].delay;
     struct hp_prediction m = {.predicted = judged->n_predicted};
     measure_paths(judge, threshold, &m);
     for (size_t k = 0; k < judged->n_predicted; k++) {
         const struct hp_predicted *p = &judged->predicted[k];
-        uint64_t count = paths[p->path].count, after = count - p->at;
+        uint64_t count = count_of(judge, p->path), after = count - p->at;
         m.profiled -= after;
         m.never_ran += count == 0;
         if (count > threshold) {
