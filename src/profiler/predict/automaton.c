@@ -259,7 +259,7 @@ static enum hp_err make_arc(struct hp_automaton *a, uint32_t node, uint32_t unit
     HP_TRY(hp_automaton_node(a, &m.at, &arc->next));
     if (m.n == 0 || (m.n == 1 && arc->path < HP_ARC_MANY))
         return HP_OK;
-    HP_TRY(hp_grow(&a->lists, &a->cap_lists, a->n_lists + 1 + m.n, sizeof *a->lists));
+    HP_TRY(hp_grow(&a->lists, &a->cap_lists, a->n_lists + 1 + m.n + HP_LIST_FEW, sizeof *a->lists));
     if (a->n_lists + 1 + m.n >= HP_ARC_MANY - 1)
         return hp_fail_nomem();
     arc->path = HP_ARC_MANY | (uint32_t)a->n_lists;
@@ -269,32 +269,32 @@ static enum hp_err make_arc(struct hp_automaton *a, uint32_t node, uint32_t unit
     return HP_OK;
 }
 
-static enum hp_err add_far(struct hp_automaton *a, uint32_t node, const struct hp_arc *arc)
+static const struct hp_arc *add_far(struct hp_automaton *a, uint32_t node, const struct hp_arc *arc)
 {
-    if (a->n_far + 1 > ((size_t)1 << (32 - a->shift)) / 2)
-        HP_TRY(grow_far(a));
-    *place_of(a, node, arc->unit) = (struct hp_far_arc){.node = node, .arc = *arc};
+    if (a->n_far + 1 > ((size_t)1 << (32 - a->shift)) / 2 && grow_far(a) != HP_OK)
+        return NULL;
+    struct hp_far_arc *far = place_of(a, node, arc->unit);
+    *far = (struct hp_far_arc){.node = node, .arc = *arc};
     a->n_far++;
-    return HP_OK;
+    return &far->arc;
 }
 
-static bool new_arc(struct hp_automaton *a, uint32_t node, uint32_t unit, struct hp_arc *arc)
+static __attribute__((noinline)) const struct hp_arc *new_arc(struct hp_automaton *a, uint32_t node,
+                                                              uint32_t unit)
 {
-    if (make_arc(a, node, unit, arc) != HP_OK)
-        return false;
+    struct hp_arc arc;
+    if (make_arc(a, node, unit, &arc) != HP_OK)
+        return NULL;
     for (int i = 0; i < HP_NODE_ARCS; i++)
         if (!a->near[node].arcs[i].next) {
-            a->near[node].arcs[i] = *arc;
-            return true;
+            a->near[node].arcs[i] = arc;
+            return &a->near[node].arcs[i];
         }
-    return add_far(a, node, arc) == HP_OK;
+    return add_far(a, node, &arc);
 }
 
-bool hp_automaton_arc(struct hp_automaton *a, uint32_t node, uint32_t unit, struct hp_arc *arc)
+const struct hp_arc *hp_automaton_arc(struct hp_automaton *a, uint32_t node, uint32_t unit)
 {
     const struct hp_far_arc *far = place_of(a, node, unit);
-    if (!far->node)
-        return new_arc(a, node, unit, arc);
-    *arc = far->arc;
-    return true;
+    return far->node ? &far->arc : new_arc(a, node, unit);
 }

@@ -26,7 +26,8 @@ struct hp_prefix {
 };
 
 /* A step to a unit: the next node, and the path that ends on the way; HP_ARC_NONE: none. Several
- * paths: their position in `lists`, preceded there by their number, with HP_ARC_MANY set. */
+ * paths: their position in `lists`, preceded there by their number, with HP_ARC_MANY set;
+ * HP_LIST_FEW may be read there in any case. */
 struct hp_arc {
     uint32_t unit;
     uint32_t next; /* node */
@@ -35,6 +36,7 @@ struct hp_arc {
 
 #define HP_ARC_NONE UINT32_MAX
 #define HP_ARC_MANY 0x80000000u
+#define HP_LIST_FEW 4
 
 static inline bool hp_arc_is_many(uint32_t path)
 {
@@ -90,7 +92,8 @@ enum hp_err hp_automaton_node(struct hp_automaton *a, const struct hp_prefix *pr
 /* The inverse. */
 void hp_automaton_prefix(const struct hp_automaton *a, uint32_t node, struct hp_prefix *prefix);
 
-/* Finds an arc that is not among the first of its node, or makes it. false: out of memory. */
-bool hp_automaton_arc(struct hp_automaton *a, uint32_t node, uint32_t unit, struct hp_arc *arc);
+/* Finds an arc that is not among the first of its node, or makes it. Valid until the next call.
+ * NULL: out of memory. */
+const struct hp_arc *hp_automaton_arc(struct hp_automaton *a, uint32_t node, uint32_t unit);
 
 #endif

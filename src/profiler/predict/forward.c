@@ -16,6 +16,8 @@
 #define DEFAULT_NODES (1 << 20) /* about 150 MB; a large compiler makes as many */
 #define MAX_OUT       1024      /* paths handed over at a time */
 
+_Static_assert(HP_LIST_FEW <= HP_RUN_MAX, "few fit where many do");
+
 struct saved {
     struct hp_prefix at;
     bool fresh; /* there is no current path */
@@ -86,11 +88,14 @@ static bool weigh_units(struct hp_forward *f)
 
 /* --- Steps ------------------------------------------------------------------------------------ */
 
-/* Copies the paths of an arc that has many; returns how many. */
+/* Copies the paths of an arc that has many; returns how many. Mostly there are few: so many are
+ * copied at once, without a loop. */
 static size_t copy_many(const struct hp_automaton *a, uint32_t path, uint32_t *out)
 {
     const uint32_t *list = a->lists + (path & ~HP_ARC_MANY);
-    memcpy(out, list + 1, list[0] * sizeof *out);
+    memcpy(out, list + 1, HP_LIST_FEW * sizeof *out);
+    if (__builtin_expect(list[0] > HP_LIST_FEW, 0))
+        memcpy(out, list + 1, list[0] * sizeof *out);
     return list[0];
 }
 
@@ -108,17 +113,16 @@ static uint32_t walk(struct hp_forward *f, uint32_t node, const struct hp_step *
     for (size_t i = 1; i <= n; i++) {
         const uint32_t unit = steps[i].unit;
         const struct hp_arc *arc = &near[node].arcs[0];
-        struct hp_arc other;
         weight += weights[unit];
         if (arc->unit != unit || !arc->next) {
             arc++;
             if (__builtin_expect(arc->unit != unit || !arc->next, 0)) {
-                if (!hp_automaton_arc(a, node, unit, &other)) {
+                arc = hp_automaton_arc(a, node, unit);
+                if (!arc) {
                     f->out_of_memory = true;
                     break;
                 }
                 near = a->near;
-                arc = &other;
             }
         }
         const uint32_t path = arc->path;
