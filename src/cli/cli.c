@@ -65,6 +65,7 @@ enum hp_err hp_cli_report_options(const struct hp_cli_output *output,
         return hp_fail(HP_ERR_INVALID, "--json and --csv exclude each other");
     options->format = output->json ? HP_REPORT_JSON : output->csv ? HP_REPORT_CSV : HP_REPORT_TEXT;
     options->top = (size_t)output->top; /* HP_NOT_SAID is HP_REPORT_TOP_DEFAULT */
+    options->full_names = output->full_names;
     if (output->view)
         HP_TRY(hp_view_from_name(output->view, &options->view));
     options->query = output->query;

@@ -32,6 +32,7 @@ void hp_cli_style(struct hp_report_options *options, FILE *file);
 struct hp_cli_output {
     uint64_t top; /* HP_NOT_SAID: as many as are usual */
     bool json, csv;
+    bool full_names;
     const char *threads; /* "each" or "all" */
     const char *view;
     struct hp_report_query query;
@@ -61,6 +62,12 @@ struct hp_cli_output {
     {                                                                                              \
         "process", 0, HP_TEXT(member.process), "PROCESS",                                          \
             "only what a process did: its pid, or a part of its command"                           \
+    }
+
+#define HP_OPTION_FULL_NAMES(member)                                                               \
+    {                                                                                              \
+        "full-names", 0, HP_FLAG(member), NULL,                                                    \
+            "text: do not shorten the names of functions where the terminal is too narrow"         \
     }
 
 #define HP_NOT_SAID UINT64_MAX /* of an option that takes a number */

@@ -262,12 +262,15 @@ static enum hp_err print_rows(struct printer *p, size_t n)
         column->flexible = *title == ':';
         column->right = !column->flexible;
         column->title = title + column->flexible;
-        column->cut = p->part->kind == HP_DIFF_PATHS ? HP_CUT_END : HP_CUT_MIDDLE;
+        column->cut = p->part->kind == HP_DIFF_PATHS           ? HP_CUT_END
+                      : strcmp(column->title, "function") == 0 ? HP_CUT_NAME
+                                                               : HP_CUT_MIDDLE;
     }
     return hp_text_rows_print(&(struct hp_text_rows){.columns = columns,
                                                      .out = p->out,
                                                      .color = report->color,
                                                      .width = report->width,
+                                                     .full_names = report->full_names,
                                                      .n = n,
                                                      .fill = fill_row,
                                                      .context = p});

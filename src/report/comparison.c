@@ -138,7 +138,7 @@ static const struct hp_column columns[] = {{"change", .right = true, .heat = tru
                                            {"share B", .right = true},
                                            {"self A", .right = true},
                                            {"self B", .right = true},
-                                           {"function", .flexible = true},
+                                           {"function", .flexible = true, .cut = HP_CUT_NAME},
                                            {"module", .flexible = true},
                                            {0}};
 

@@ -65,6 +65,7 @@ struct hp_report_options {
     bool color;      /* text: bold headers, shares coloured by heat */
     bool per_thread; /* each item's counts by thread as well */
     bool no_run;     /* JSON: leave out what differs between equal runs: "run", process ids */
+    bool full_names; /* text: names of functions are not cut */
     int width;       /* text: columns of the terminal; long names are cut. <= 0: no limit */
     struct hp_partition_costs partition;
     enum hp_report_by by; /* cpi: the run, and each of these */

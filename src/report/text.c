@@ -366,6 +366,7 @@ enum hp_err hp_print_rows(const struct hp_text *text, const struct hp_view *view
                                                      .out = text->out,
                                                      .color = text->options->color,
                                                      .width = text->options->width,
+                                                     .full_names = text->options->full_names,
                                                      .n = list_rows(&table, rows),
                                                      .fill = fill_row,
                                                      .below = view->below ? print_below : NULL,

@@ -45,8 +45,9 @@ void hp_strbuf_fixed(struct hp_strbuf *buffer, double value, unsigned decimals);
  * writing direction, so that a name cannot move the cursor. */
 void hp_strbuf_clean(struct hp_strbuf *buffer, const char *text);
 
-/* Where a text that is too long is cut. */
-enum hp_cut { HP_CUT_MIDDLE, HP_CUT_END };
+/* Where a text that is too long is cut; that of a cell may also be the name of a function
+ * (short_name.h). */
+enum hp_cut { HP_CUT_MIDDLE, HP_CUT_END, HP_CUT_NAME };
 
 /* Appends valid UTF-8 `text`, cut with a "…" to at most `columns` terminal columns (at least 1). */
 void hp_strbuf_cut(struct hp_strbuf *buffer, const char *text, size_t columns, enum hp_cut where);

@@ -2,6 +2,7 @@
 #include "text/table.h"
 
 #include "base/cleanup.h"
+#include "text/short_name.h"
 #include "text/utf8.h"
 
 #define INDENT       2
@@ -61,6 +62,12 @@ static void measure(struct table *table, size_t i, const char *text)
         table->widths[i] = width;
 }
 
+/* Names of functions say more than the rest: they get half as much again. */
+static size_t claim(const struct table *table, size_t i)
+{
+    return table->widths[i] * (table->columns[i].cut == HP_CUT_NAME ? 2 : 3);
+}
+
 /* Narrows the widest flexible column until the row fits. */
 static void fit(struct table *table)
 {
@@ -76,7 +83,7 @@ static void fit(struct table *table)
         size_t widest = table->n;
         for (size_t i = 0; i < table->n; i++)
             if (table->columns[i].flexible && table->widths[i] > NARROWEST &&
-                (widest == table->n || table->widths[i] > table->widths[widest]))
+                (widest == table->n || claim(table, i) > claim(table, widest)))
                 widest = i;
         if (widest == table->n)
             return; /* nothing left to cut: the terminal will wrap */
@@ -100,10 +107,15 @@ static void put_cell(struct table *table, size_t i, const char *text, const char
     if (column->hidden)
         return;
     size_t width = hp_utf8_width(text);
-    bool can_be_cut = (column->flexible || column->most) && table->rows->width > 0;
+    bool is_name = column->cut == HP_CUT_NAME;
+    bool can_be_cut = (column->flexible || column->most) && table->rows->width > 0 &&
+                      !(is_name && table->rows->full_names);
     if (can_be_cut && width > table->widths[i]) {
         hp_strbuf_clear(&table->cut);
-        hp_strbuf_cut(&table->cut, text, table->widths[i], column->cut);
+        if (is_name)
+            hp_short_name(&table->cut, text, table->widths[i]);
+        else
+            hp_strbuf_cut(&table->cut, text, table->widths[i], column->cut);
         text = hp_strbuf_text(&table->cut);
         width = hp_utf8_width(text);
     }

@@ -43,8 +43,9 @@ struct hp_text_rows {
     const struct hp_column *columns; /* at most HP_TEXT_COLUMNS */
     FILE *out;
     bool color;
-    int width;     /* of the terminal; <= 0: no limit */
-    size_t indent; /* 0: default */
+    int width;       /* of the terminal; <= 0: no limit */
+    bool full_names; /* names of functions are not cut */
+    size_t indent;   /* 0: default */
     size_t n;
     /* Fills the (empty) cells of row `i` and returns its heat; called twice. */
     double (*fill)(void *context, size_t i, struct hp_strbuf *cells);

@@ -21,6 +21,7 @@ static const struct hp_option rows[] = {
     {"new-source", 0, HP_TEXT(sources.new_source), "DIR", "where the source of the new version is"},
     {"exit-code", 0, HP_FLAG(exit_code), NULL,
      "exit with 1 when a function changed by the threshold or more"},
+    HP_OPTION_FULL_NAMES(output.full_names),
     {"json", 'j', HP_FLAG(output.json), NULL, "JSON, for scripts"},
     {0},
 };

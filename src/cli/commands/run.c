@@ -13,6 +13,7 @@ static const struct hp_option rows[] = {
     {"top", 'n', HP_COUNT(output.top), "N", "rows to print (default 20; 0: all)"},
     {"verbose", 0, HP_FLAG(output.verbose), NULL,
      "say also what the engine did: blocks, segments, links, traces"},
+    HP_OPTION_FULL_NAMES(output.full_names),
     {"threads", 0, HP_TEXT(output.threads), "each|all",
      "counts thread by thread, or of all together (default)"},
     HP_QUERY_OPTIONS(output.query),

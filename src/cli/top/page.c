@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "report/tables.h"
 #include "text/number.h"
+#include "text/short_name.h"
 #include "text/table.h"
 #include "text/utf8.h"
 
@@ -141,10 +142,14 @@ static void lay_out(const struct column *all, size_t width, size_t *widths)
     }
 }
 
-static void put_cell(struct hp_strbuf *out, const char *text, size_t width, bool right)
+static void put_cell(struct hp_strbuf *out, const char *text, size_t width, enum what what)
 {
     struct hp_strbuf cut HP_CLEANUP(hp_strbuf_fini) = {0};
-    hp_strbuf_cut(&cut, text, width, right ? HP_CUT_END : HP_CUT_MIDDLE);
+    bool right = what < LEFT;
+    if (what == NAME)
+        hp_short_name(&cut, text, width);
+    else
+        hp_strbuf_cut(&cut, text, width, right ? HP_CUT_END : HP_CUT_MIDDLE);
     size_t used = hp_utf8_width(hp_strbuf_text(&cut));
     int blanks = used < width ? (int)(width - used) : 0;
     hp_strbuf_format(out, "%*s%s%*s", right ? blanks : 0, "", hp_strbuf_text(&cut),
@@ -216,7 +221,7 @@ static void draw_row(const struct hp_top_page *page, enum hp_board_kind kind, co
         hp_strbuf_add(out, between);
         between = " ";
         hp_strbuf_add(out, styled ? style : "");
-        put_cell(out, hp_strbuf_text(&cell), *widths, c->what < LEFT);
+        put_cell(out, hp_strbuf_text(&cell), *widths, c->what);
         hp_strbuf_add(out, hp_text_plain(styled));
     }
     while (!page->color && out->length && out->data[out->length - 1] == ' ')

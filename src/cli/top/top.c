@@ -278,6 +278,7 @@ static const struct hp_option rows[] = {
      "say also what the engine did: blocks, segments, links, traces"},
     HP_QUERY_OPTIONS(report.query),
     HP_THREAD_OPTIONS(report.query),
+    HP_OPTION_FULL_NAMES(report.full_names),
     {"output", 'o', HP_TEXT(output), "FILE", "keep the profile, as hotpath record does"},
     {"profile", 'p', HP_TEXT(session.settings.profile), "LIST",
      "what to make of it besides exact, joined by commas: loops, paths, hotspots (default: all "

@@ -39,14 +39,15 @@ static void put_where(const struct hp_text *in, const struct hp_row *row, struct
         hp_put_where(in->tables, line->file, line->line, HP_PROFILE_NONE, cell);
 }
 
-static const struct hp_column columns[] = {{"share", .right = true, .heat = true},
-                                           {"instructions", .field = "weight", .right = true},
-                                           {"count", .right = true},
-                                           {"length", .field = "instructions", .right = true},
-                                           {"block", .put = put_code, .flexible = true},
-                                           {"where", .put = put_where, .flexible = true},
-                                           {"address", .flexible = true},
-                                           {0}};
+static const struct hp_column columns[] = {
+    {"share", .right = true, .heat = true},
+    {"instructions", .field = "weight", .right = true},
+    {"count", .right = true},
+    {"length", .field = "instructions", .right = true},
+    {"block", .put = put_code, .flexible = true, .cut = HP_CUT_NAME},
+    {"where", .put = put_where, .flexible = true},
+    {"address", .flexible = true},
+    {0}};
 
 static void weigh(const struct hp_tables *tables, struct hp_row *row)
 {

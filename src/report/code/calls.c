@@ -19,8 +19,8 @@ static const struct hp_column columns[] = {
     {"inclusive %", .field = "inclusive", .share = true, .right = true, .heat = true},
     {"inclusive", .right = true},
     {"count", .right = true},
-    {"caller", .flexible = true},
-    {"callee", .put = put_callee, .flexible = true},
+    {"caller", .flexible = true, .cut = HP_CUT_NAME},
+    {"callee", .put = put_callee, .flexible = true, .cut = HP_CUT_NAME},
     {0}};
 
 /* The weight of runs that were only counted is the count. */

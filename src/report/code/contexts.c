@@ -82,7 +82,7 @@ static const struct hp_column columns[] = {
     {"share", .right = true, .heat = true},
     {"self", .right = true},
     {"calls", .right = true},
-    {"function", .put = put_function, .flexible = true, .cut = HP_CUT_END},
+    {"function", .put = put_function, .flexible = true, .cut = HP_CUT_NAME},
     {0}};
 
 static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)

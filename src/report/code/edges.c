@@ -58,12 +58,13 @@ static void put_to(const struct hp_text *in, const struct hp_row *row, struct hp
     hp_put_code(in->tables, hp_tables_function_at(in->tables, to), to, cell);
 }
 
-static const struct hp_column columns[] = {{"count", .right = true},
-                                           {"taken %", .put = put_taken, .right = true},
-                                           {"kind", .put = put_kind},
-                                           {"from", .put = put_from, .flexible = true},
-                                           {"to", .put = put_to, .flexible = true},
-                                           {0}};
+static const struct hp_column columns[] = {
+    {"count", .right = true},
+    {"taken %", .put = put_taken, .right = true},
+    {"kind", .put = put_kind},
+    {"from", .put = put_from, .flexible = true, .cut = HP_CUT_NAME},
+    {"to", .put = put_to, .flexible = true, .cut = HP_CUT_NAME},
+    {0}};
 
 static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
 {

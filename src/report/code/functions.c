@@ -26,7 +26,7 @@ static const struct hp_column columns[] = {
     {"self", .right = true},
     {"inclusive", .right = true},
     {"calls", .right = true},
-    {"function", .field = "name", .flexible = true},
+    {"function", .field = "name", .flexible = true, .cut = HP_CUT_NAME},
     {"where", .put = put_where, .flexible = true},
     {0}};
 

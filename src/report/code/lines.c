@@ -276,7 +276,7 @@ static const struct hp_column columns[] = {
     {"instructions", .right = true},
     {"executions", .right = true},
     {"line", .put = put_line, .flexible = true},
-    {"function", .flexible = true},
+    {"function", .flexible = true, .cut = HP_CUT_NAME},
     {"source", .put = put_source, .flexible = true, .cut = HP_CUT_END},
     {0}};
 

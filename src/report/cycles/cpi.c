@@ -285,13 +285,15 @@ static double fill(const struct hp_text *in, const struct hp_row *row, struct hp
 static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
 {
     const struct hp_tables *tables = text->tables;
-    const struct hp_column columns[] = {{"share", .right = true, .heat = true},
-                                        {"cycles", .right = true},
-                                        {"instr.", .right = true},
-                                        {"CPI", .right = true},
-                                        {hp_report_units[tables->by].name, .flexible = true},
-                                        {"causes", .flexible = true, .cut = HP_CUT_END},
-                                        {0}};
+    const struct hp_column columns[] = {
+        {"share", .right = true, .heat = true},
+        {"cycles", .right = true},
+        {"instr.", .right = true},
+        {"CPI", .right = true},
+        {hp_report_units[tables->by].name, .flexible = true,
+         .cut = tables->by == HP_REPORT_BY_FUNCTION ? HP_CUT_NAME : HP_CUT_MIDDLE},
+        {"causes", .flexible = true, .cut = HP_CUT_END},
+        {0}};
     HP_TRY(hp_print_cycles_head(tables, text->options, text->out));
     if (!tables->insns.exact)
         return HP_OK;

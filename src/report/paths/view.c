@@ -137,7 +137,7 @@ static const struct hp_column columns[N_COLUMNS + 1] = {
     {"count", .right = true},
     {"instr.", .put = put_length, .by_thread = true, .right = true},
     {"branches", .field = "length", .plain = true, .right = true},
-    {"function", .flexible = true},
+    {"function", .flexible = true, .cut = HP_CUT_NAME},
     {"from", .put = put_from, .flexible = true},
     {0}};
 

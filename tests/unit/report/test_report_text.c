@@ -262,9 +262,13 @@ static void long_names_are_cut_to_the_width(void **state)
     expect_text(&profile,
                 (struct hp_report_options){.view = &hp_view_functions, .top = 2, .width = 80},
                 "  self %  self  inclusive  calls  function                             where\n"
-                "   66.0%   660      1,000     10  std::map<std::str…:operator[](long)  demo.c:10\n"
+                "   66.0%   660      1,000     10  std::map<…>::operator[](long)        demo.c:10\n"
                 "   30.0%   300        300    100  helper                               libx.so\n"
                 "  … and 1 more (--top 0 shows all)\n");
+    char *text = render(&profile, &(struct hp_report_options){
+                                      .view = &hp_view_functions, .width = 80, .full_names = true});
+    assert_non_null(strstr(text, functions[0].name));
+    free(text);
 }
 
 static void lines_stay_within_the_width(void **state)
