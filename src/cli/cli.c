@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "base/outfile.h"
+#include "profile/fold.h"
 #include "text/strbuf.h"
 
 #include <ctype.h>
@@ -46,6 +47,11 @@ enum hp_err hp_cli_load(const char *path, struct hp_profile **profile)
     if (what)
         hp_cli_note(path, what);
     return HP_OK;
+}
+
+enum hp_err hp_cli_fold(struct hp_profile *profile, bool show_stubs)
+{
+    return show_stubs ? HP_OK : hp_profile_fold_stubs(profile);
 }
 
 void hp_cli_style(struct hp_report_options *options, FILE *file)

@@ -32,7 +32,7 @@ void hp_cli_style(struct hp_report_options *options, FILE *file);
 struct hp_cli_output {
     uint64_t top; /* HP_NOT_SAID: as many as are usual */
     bool json, csv;
-    bool full_names;
+    bool full_names, plt;
     const char *threads; /* "each" or "all" */
     const char *view;
     struct hp_report_query query;
@@ -69,6 +69,15 @@ struct hp_cli_output {
         "full-names", 0, HP_FLAG(member), NULL,                                                    \
             "text: do not shorten the names of functions where the terminal is too narrow"         \
     }
+
+#define HP_OPTION_PLT(member)                                                                      \
+    {                                                                                              \
+        "plt", 0, HP_FLAG(member), NULL,                                                           \
+            "show stubs (strcmp@plt) as they are, not as a part of what they call"                 \
+    }
+
+/* Folds stubs into what they call, unless they are to be shown. */
+enum hp_err hp_cli_fold(struct hp_profile *profile, bool show_stubs);
 
 #define HP_NOT_SAID UINT64_MAX /* of an option that takes a number */
 

@@ -65,6 +65,7 @@ struct hp_export_format {
     /* Of a profile. HP_ERR_INVALID: it has not got what the format is made of; the text says how to
      * record it. */
     enum hp_err (*write)(struct hp_export_request *request);
+    bool functions; /* it is about functions: stubs are parts of what they call */
 
     /* Of a run, of what a thread did as it comes: every block, or what became of every instruction
      * on a machine in cycles. Write errors may be left to the file's error flag. */

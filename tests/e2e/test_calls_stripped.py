@@ -78,7 +78,7 @@ class Stripped(unittest.TestCase):
     def profile(self, *flags):
         self.compile(LIBRARY, "-shared", "-fPIC", "-s", "-o", "libstripped.so")
         self.compile(PROGRAM, "-o", "program", "./libstripped.so", *flags)
-        out = subprocess.run([HOTPATH, "run", "-q", "--json", "-", "--", "./program"],
+        out = subprocess.run([HOTPATH, "run", "-q", "--plt", "--json", "-", "--", "./program"],
                              cwd=self.dir, check=True, stdout=subprocess.PIPE, timeout=300).stdout
         return json.loads(out)
 

@@ -22,6 +22,7 @@ static const struct hp_option rows[] = {
     {"exit-code", 0, HP_FLAG(exit_code), NULL,
      "exit with 1 when a function changed by the threshold or more"},
     HP_OPTION_FULL_NAMES(output.full_names),
+    HP_OPTION_PLT(output.plt),
     {"json", 'j', HP_FLAG(output.json), NULL, "JSON, for scripts"},
     {0},
 };
@@ -43,6 +44,8 @@ static enum hp_err run(struct hp_invocation *call)
         HP_TRY(hp_parse_percent(r->threshold, &print.threshold));
     HP_TRY(hp_cli_load(print.old_name, &old));
     HP_TRY(hp_cli_load(print.new_name, &new));
+    HP_TRY(hp_cli_fold(old, r->output.plt));
+    HP_TRY(hp_cli_fold(new, r->output.plt));
     HP_TRY(hp_digest_make(old, &(struct hp_digest_options){.other = new}, &old_digest));
     HP_TRY(hp_digest_make(new, &(struct hp_digest_options){.other = old}, &new_digest));
     HP_TRY(hp_diff_make(old_digest, new_digest, &r->sources, &diff));

@@ -12,7 +12,7 @@ struct request {
     struct hp_page_options page;
     const struct hp_profile *profile;
     const char *path, *template;
-    bool data, quiet;
+    bool data, quiet, plt;
 };
 
 static const struct hp_option rows[] = {
@@ -22,6 +22,7 @@ static const struct hp_option rows[] = {
      "look for source files in DIR first, by their name and by its ends"},
     {"data", 0, HP_FLAG(data), NULL,
      "only the data that is in the page, as JSON (default: to standard output)"},
+    HP_OPTION_PLT(plt),
     {"quiet", 'q', HP_FLAG(quiet), NULL, "no closing line"},
     {0},
 };
@@ -56,6 +57,7 @@ static enum hp_err run(struct hp_invocation *call)
     if (!r->data)
         HP_TRY(hp_page_template(&template));
     HP_TRY(hp_cli_load(file, &profile));
+    HP_TRY(hp_cli_fold(profile, r->plt));
     r->template = template;
     r->profile = profile;
     if (!r->path && !r->data) {

@@ -14,6 +14,7 @@ static const struct hp_option rows[] = {
     {"verbose", 0, HP_FLAG(output.verbose), NULL,
      "say also what the engine did: blocks, segments, links, traces"},
     HP_OPTION_FULL_NAMES(output.full_names),
+    HP_OPTION_PLT(output.plt),
     {"threads", 0, HP_TEXT(output.threads), "each|all",
      "counts thread by thread, or of all together (default)"},
     HP_QUERY_OPTIONS(output.query),
@@ -47,6 +48,7 @@ static enum hp_err run(struct hp_invocation *call)
     r->session.settings.lines = r->json ? HP_LINES_ALL : hp_cli_lines(&report);
     HP_TRY(hp_cli_session_begin(&r->session));
     HP_TRY(hp_session_run(&r->session.settings, call->words, &profile, &call->status));
+    HP_TRY(hp_cli_fold(profile, r->output.plt));
     if (!r->json) {
         hp_cli_style(&report, stderr);
         return print(profile, &report);

@@ -258,6 +258,7 @@ static enum hp_err run(struct hp_invocation *call)
     if (path)
         HP_TRY(hp_profile_save(profile, path));
     if (!top->session.quiet) {
+        HP_TRY(hp_cli_fold(profile, top->report.plt));
         hp_cli_style(&report, stderr);
         HP_TRY(hp_report(profile, &report, stderr));
     }
@@ -279,6 +280,7 @@ static const struct hp_option rows[] = {
     HP_QUERY_OPTIONS(report.query),
     HP_THREAD_OPTIONS(report.query),
     HP_OPTION_FULL_NAMES(report.full_names),
+    HP_OPTION_PLT(report.plt),
     {"output", 'o', HP_TEXT(output), "FILE", "keep the profile, as hotpath record does"},
     {"profile", 'p', HP_TEXT(session.settings.profile), "LIST",
      "what to make of it besides exact, joined by commas: loops, paths, hotspots (default: all "

@@ -232,4 +232,5 @@ const struct hp_export_format hp_format_callgrind = {
     .name = FORMAT,
     .summary = "costs, calls and jumps, for KCachegrind and callgrind_annotate",
     .write = write_callgrind,
+    .functions = true,
 };

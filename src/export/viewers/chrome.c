@@ -325,4 +325,5 @@ const struct hp_export_format hp_format_chrome = {
     .name = "chrome",
     .summary = "phases as trace events, for Perfetto and chrome://tracing",
     .write = write_chrome,
+    .functions = true,
 };

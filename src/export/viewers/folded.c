@@ -60,4 +60,5 @@ const struct hp_export_format hp_format_folded = {
     .name = "folded",
     .summary = "calling contexts, a line each, for flame graphs",
     .write = write_folded,
+    .functions = true,
 };

@@ -280,4 +280,5 @@ const struct hp_export_format hp_format_pprof = {
     .name = "pprof",
     .summary = "calling contexts, for pprof and what reads its files",
     .write = write_pprof,
+    .functions = true,
 };
