@@ -14,10 +14,10 @@
  * - The stub's context becomes one of the target, and what was called from it moves to the caller.
  * - The dynamic linker's resolver, where a stub ran it, is called by the target: it is inclusive
  *   cost of that call, and does not call the target any more.
- * The sum of `self` stays the same in each thread, and so does the inclusive count of whatever calls
- * a stub. That of a target is what it and its stubs had, at most what its callers, or the thread,
- * have; in recursion through a stub it is an upper bound. A stub that never led anywhere stays.
- * Takes time linear in the profile, and that of normalizing it.
+ * The sum of `self` stays the same in each thread, and so does the inclusive count of whatever
+ * calls a stub. That of a target is what it and its stubs had, at most what its callers, or the
+ * thread, have; in recursion through a stub it is an upper bound. A stub that never led anywhere
+ * stays. Takes time linear in the profile, and that of normalizing it.
  */
 enum hp_err hp_profile_fold_stubs(struct hp_profile *profile);
 
