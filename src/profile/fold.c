@@ -482,8 +482,8 @@ static enum hp_err find_heads(struct fold *f)
     return HP_OK;
 }
 
-/* Everything refers to the targets instead of the stubs, which are left out; so are calls without a
- * counter. */
+/* Everything refers to the targets instead of the stubs. These stay without a counter: they say
+ * what is at their place. Calls without a counter are left out. */
 static enum hp_err leave_out(struct fold *f)
 {
     struct hp_profile *p = f->p;
@@ -492,16 +492,9 @@ static enum hp_err leave_out(struct fold *f)
     uint32_t *calls HP_CLEANUP(hp_free) = calloc(p->n_calls + 1, sizeof *calls);
     if (!map || !counted || !calls)
         return hp_fail_nomem();
-    size_t n = 0, n_calls = 0, n_counts = 0;
-    for (size_t i = 0; i < p->n_functions; i++)
-        if (!f->is_stub[i])
-            map[i] = (uint32_t)n++;
-    for (size_t i = 0; i < p->n_functions; i++)
-        if (f->is_stub[i])
-            map[i] = map[f->target[i]];
-        else
-            p->functions[map[i]] = p->functions[i];
-    p->n_functions = n;
+    size_t n_calls = 0, n_counts = 0;
+    for (uint32_t i = 0; i < p->n_functions; i++)
+        map[i] = shown(f, i);
     for (size_t i = 0; i < p->n_call_counts; i++) {
         const struct hp_pcall_count *c = &p->call_counts[i];
         counted[c->item] |= c->count || c->inclusive;

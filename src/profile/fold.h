@@ -17,7 +17,8 @@
  * The sum of `self` stays the same in each thread, and so does the inclusive count of whatever
  * calls a stub. That of a target is what it and its stubs had, at most what its callers, or the
  * thread, have; in recursion through a stub it is an upper bound. A stub that never led anywhere
- * stays. Takes time linear in the profile, and that of normalizing it.
+ * stays. Its row stays in `functions`, for what is at its place, but nothing refers to it. Takes
+ * time linear in the profile, and that of normalizing it.
  */
 enum hp_err hp_profile_fold_stubs(struct hp_profile *profile);
 
