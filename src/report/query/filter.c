@@ -125,7 +125,7 @@ static enum hp_err emit(struct parser *p, enum code code)
     struct hp_filter *f = p->filter;
     if (f->n_code == sizeof f->code)
         return too_long();
-    f->code[f->n_code++] = code;
+    f->code[f->n_code++] = (uint8_t)code;
     return HP_OK;
 }
 
@@ -155,7 +155,7 @@ static enum hp_err read_comparison(struct parser *p)
         return hp_fail_nomem();
     HP_TRY(next(p));
     if (p->token == TOKEN_OP) {
-        test->op = p->op;
+        test->op = (uint8_t)p->op;
         HP_TRY(next(p));
         HP_TRY(read_value(p, test));
     }
