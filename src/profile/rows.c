@@ -549,7 +549,7 @@ struct hp_row_array hp_profile_rows(struct hp_profile *p, enum hp_row_kind kind)
     struct hp_row_array rows = {.format = format,
                                 .array = (char *)p + format->array,
                                 .n = (size_t *)(void *)((char *)p + format->n),
-                                .capacity = &p->memory->capacity[kind]};
+                                .capacity = p->memory ? &p->memory->capacity[kind] : NULL};
     memcpy(&rows.items, rows.array, sizeof rows.items);
     return rows;
 }

@@ -58,16 +58,25 @@ def symbols(path):
     return {row[2]: int(row[0], 16) for row in rows if len(row) == 3}
 
 
+def report_text(path, *options):
+    """The JSON report of a profile file, without run metadata."""
+    result = run([HOTPATH, "report", path, "--json", "--no-run", *options])
+    if result.returncode != 0:
+        raise AssertionError("hotpath report failed: " + result.stderr)
+    return result.stdout
+
+
+def report_json(path, *options):
+    return json.loads(report_text(path, *options))
+
+
 class Profile:
     """A profile file: its JSON report (without run metadata) and its tables."""
 
     def __init__(self, path):
         self.path = path
-        result = run([HOTPATH, "report", path, "--json", "--no-run"])
-        if result.returncode != 0:
-            raise AssertionError("hotpath report failed: " + result.stderr)
-        self.text = result.stdout
-        self.json = json.loads(result.stdout)
+        self.text = report_text(path)
+        self.json = json.loads(self.text)
 
     @property
     def instructions(self):
