@@ -218,9 +218,12 @@ static bool is_over(struct hp_live *live, pid_t pid)
     return !is_missing_some(live);
 }
 
-bool hp_live_waits(const struct hp_live *live)
+bool hp_live_waits(struct hp_live *live)
 {
-    return live->waits && live->n_processes && live->processes[0].dead;
+    if (!live->waits || !live->n_processes)
+        return false;
+    hp_live_look_after(live, &live->processes[0]);
+    return live->processes[0].dead;
 }
 
 static void read_until_exit(struct hp_live *live, pid_t pid, struct hp_consumer *consumer)

@@ -68,8 +68,8 @@ void hp_live_wish(struct hp_live *live, uint32_t hotspot, uint64_t address);
  * made for it. False: no process has learned of it. To be trusted no more than other events. */
 bool hp_live_steered(const struct hp_live *live, uint32_t hotspot, struct hp_traces_event *event);
 
-/* Whether the program has ended, and its children are waited for. */
-bool hp_live_waits(const struct hp_live *live);
+/* Whether the program has ended by now, and its children are waited for. */
+bool hp_live_waits(struct hp_live *live);
 
 /* What happened outside the stream. */
 struct hp_live_stats {

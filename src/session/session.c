@@ -155,9 +155,10 @@ static enum hp_err take_end(struct hp_consumer *consumer, uint32_t thread,
 static bool is_stopped(struct hp_session *s)
 {
     int signals = hp_signals_caught();
-    if (!s->live || !hp_live_waits(s->live))
-        s->signals = signals;
-    return signals != s->signals;
+    if (signals != s->signals && s->live && hp_live_waits(s->live))
+        return true;
+    s->signals = signals; /* the program was alive */
+    return false;
 }
 
 static bool is_done(struct hp_consumer *consumer)

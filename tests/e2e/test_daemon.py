@@ -36,6 +36,17 @@ int main(int argc, char **argv)
 """
 
 
+def lives_child_of(pid):
+    """Whether the process has a child that has not ended: a zombie has."""
+    for child in open(f"/proc/{pid}/task/{pid}/children").read().split():
+        try:
+            if open(f"/proc/{child}/stat").read().rpartition(")")[2].split()[0] != "Z":
+                return True
+        except FileNotFoundError:
+            pass
+    return False
+
+
 class Daemon(Case):
     def work_of(self, profile):
         functions = json.loads(self.good("report", profile, "functions", "--json"))["functions"]
@@ -53,7 +64,7 @@ class Daemon(Case):
             command = [HOTPATH, "record", "-q", "--wait", "-o", profile, "--", program, up, "0"]
             watch = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                      stderr=subprocess.DEVNULL)
-            wait_until(lambda: os.path.exists(up))
+            wait_until(lambda: os.path.exists(up) and not lives_child_of(watch.pid))
             watch.send_signal(number)
             self.assertEqual(watch.wait(), 3)
             self.assertGreater(self.work_of(profile), 10**6)
