@@ -253,12 +253,14 @@ static void bind_columns(struct table *table, const struct hp_column *columns)
     for (size_t i = 0; i < HP_TEXT_COLUMNS && columns[i].title; i++) {
         const char *name = columns[i].field ? columns[i].field : columns[i].title;
         table->columns[i] = columns[i];
-        if (columns[i].put || table->view->fill)
+        if ((columns[i].put && !columns[i].field) || table->view->fill)
             continue;
-        for (size_t k = 0; k < table->all.n && !table->fields[i]; k++)
+        const struct hp_bound_field *field = NULL;
+        for (size_t k = 0; k < table->all.n && !field; k++)
             if (strcmp(table->all.fields[k].field->name, name) == 0)
-                table->fields[i] = &table->all.fields[k];
-        table->columns[i].hidden |= !table->fields[i];
+                field = &table->all.fields[k];
+        table->columns[i].hidden |= !field;
+        table->fields[i] = columns[i].put ? NULL : field;
     }
 }
 

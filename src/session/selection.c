@@ -8,7 +8,7 @@
 static const struct hp_session_profiler profilers[] = {
     {"exact", "blocks, edges, calls and functions, exactly (the default)", "3 times", "order"},
     {"counts", "the same with counters: cheaper, without the order", "2 times", ""},
-    {"loops", "loops: iterations, trip counts, nesting", "6 times", "order"},
+    {"loops", "loops: iterations, trip counts, nesting", "6 times, with counts 2 times", "order"},
     {"paths", "hot paths, hot path tables", "2 times, with a table 12 times", "order"},
     {"predictions", "how early hot paths can be predicted", "4 times", "order"},
     {"hotspots", "hot spots as hardware detects them, and phases", "4 times", "order"},
@@ -49,8 +49,9 @@ static enum hp_err select_profiler(struct hp_selection *selection, const char *w
 
 static bool needs_order(const struct hp_selection *selection)
 {
-    return selection->exact || selection->loops || selection->paths || selection->predictions ||
-           selection->hotspots || selection->cycles || selection->instructions ||
+    return selection->exact || (selection->loops && !selection->counts) || selection->paths ||
+           selection->predictions || selection->hotspots || selection->cycles ||
+           selection->instructions || selection->settings->loop_models.n ||
            selection->settings->attach;
 }
 
@@ -74,8 +75,9 @@ static enum hp_err read_list(struct hp_selection *selection)
     if (selection->none && (ordered || selection->counts))
         return hp_fail(HP_ERR_INVALID, "--profile none goes with no other profile");
     if (selection->counts && (ordered || o->machine))
-        return hp_fail(HP_ERR_INVALID,
-                       "--profile counts goes with no other: they need the order of execution");
+        return hp_fail(
+            HP_ERR_INVALID,
+            "--profile counts goes with loops only: the others need the order of execution");
     if (!selection->none && !ordered && !selection->counts)
         selection->exact = true;
     if (hp_selection_steers(selection) && !o->profile) /* which is no wish for a profile */

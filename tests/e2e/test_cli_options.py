@@ -100,7 +100,7 @@ class Mistakes(Case):
             self.refused(FAILED, [*command, "--profile", "paths,none", "--", true], "none")
             self.refused(FAILED, [*command, "--profile", "counts,paths", "--", true], "counts")
             self.refused(FAILED, [*command, "--profile", "counts", "--machine", "modern", "--", true],
-                         "--profile counts goes with no other")
+                         "--profile counts goes with loops only")
             self.refused(FAILED, [*command, "--paths", "nonsense", "--", true], "--paths", "nonsense")
             self.refused(FAILED, [*command, "--paths", "extended-loop:0", "--", true], "--paths")
             self.refused(FAILED, [*command, "--paths", "call=update+update_count,return=pop,forward=,"

@@ -472,17 +472,6 @@ static const struct hp_profiler_ops ops = {
     .free = free_exact,
 };
 
-/* Loops need the order. */
-static const struct hp_profiler_ops ops_with_loops = {
-    .name = "exact",
-    .start_thread = start_thread,
-    .batch = on_batch,
-    .steps = on_steps,
-    .event = on_event,
-    .finish = hp_exact_finish,
-    .free = free_exact,
-};
-
 enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions, bool loops,
                          struct hp_profiler **profiler)
 {
@@ -490,7 +479,7 @@ enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions, b
     if (!exact)
         return hp_fail_nomem();
     exact->buffer = calloc(HP_BATCH_MAX + 1, sizeof *exact->buffer);
-    exact->base.ops = loops ? &ops_with_loops : &ops;
+    exact->base.ops = &ops;
     exact->code = code;
     exact->functions = functions;
     exact->most_contexts = HP_EXACT_CONTEXTS;

@@ -175,6 +175,10 @@ void hp_exact_loops_resume(struct hp_exact_thread *thread, uint32_t block);
 /* The thread has ended: closes all records and keeps what the result needs. */
 void hp_exact_loops_seal(struct hp_exact_thread *thread);
 
+/* Before the result is made: the graph, and how often activations were continued, of threads whose
+ * edges were counted (loops_counted.c). */
+enum hp_err hp_exact_loops_find(struct hp_exact *exact);
+
 /* --- Transfers -------------------------------------------------------------------------------- */
 
 /* What a transfer did to the shadow stack. */

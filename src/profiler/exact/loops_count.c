@@ -388,7 +388,9 @@ static enum hp_err count_trips(struct counting *c)
         if (count->interrupted > count->executions) /* control got in without a start */
             count->interrupted = count->executions;
         enum hp_err err = HP_OK;
-        if (count->executions > trips->executions)
+        if (c->thread->unordered)
+            c->result->unknown[i] = true;
+        else if (count->executions > trips->executions)
             err = hp_trips_precede(trips, count->executions - trips->executions);
         c->result->unknown[i] |= !fits(c, i, count, trips);
         count->min = trips->min;
@@ -571,6 +573,7 @@ enum hp_err hp_exact_loops_count(struct hp_exact *exact)
     struct hp_exact_loops *all = exact->loops;
     if (all->result)
         return HP_OK;
+    HP_TRY(hp_exact_loops_find(exact));
     struct counting c = {.exact = exact, .graph = &all->graph, .n_blocks = all->graph.n_nodes};
     hp_loop_graph_settle(&all->graph);
     if (exact->out_of_memory || all->graph.out_of_memory)

@@ -319,7 +319,8 @@ static enum hp_err add_notes(struct result *r, const struct hp_exact_thread *t)
     if (t->unordered)
         HP_TRY(hp_profile_note(r->profile, 1, "counted",
                                "what was executed was counted, not recorded in order: inclusive "
-                               "counts are not known"));
+                               "counts%s are not known",
+                               t->loops ? " and how iterations are distributed" : ""));
     if (t->uncertain)
         HP_TRY(
             hp_profile_note(r->profile, t->uncertain, "cut",
