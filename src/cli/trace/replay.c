@@ -12,6 +12,7 @@ static const struct hp_option rows[] = {
     {"view", 'v', HP_TEXT(output.view), "VIEW", "what to print (see hotpath report)"},
     {"top", 'n', HP_COUNT(output.top), "N", "rows to print (default 20; 0: all)"},
     {"json", 'j', HP_FLAG(output.json), NULL, "print JSON"},
+    HP_OPTION_PLT(output.plt),
     {"salvage", 0, HP_FLAG(session.settings.salvage), NULL,
      "skip damaged parts and note them, instead of giving up"},
     {0},
@@ -26,8 +27,10 @@ static enum hp_err run(struct hp_invocation *call)
     r->session.settings.lines = r->path ? HP_LINES_ALL : hp_cli_lines(&report);
     HP_TRY(hp_cli_session_begin(&r->session));
     HP_TRY(hp_session_replay(&r->session.settings, call->words[0], &profile));
-    return r->path ? hp_profile_save(profile, r->path)
-                   : hp_cli_write_report(profile, &report, NULL);
+    if (r->path)
+        return hp_profile_save(profile, r->path);
+    HP_TRY(hp_cli_fold(profile, r->output.plt));
+    return hp_cli_write_report(profile, &report, NULL);
 }
 
 const struct hp_command hp_command_trace_replay = {
