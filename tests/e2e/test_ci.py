@@ -323,7 +323,7 @@ int main(int argc, char **argv)
     def test_whatever_the_environment(self):
         """The same counts to the last one, where the environment is another."""
         data = self.write("data", util_cli.pseudo_random(3000))
-        commands = [["gzip", "-c", data], ["sort", data], ["sed", "s/hot/cold/", data]]
+        commands = [["gzip", "-c", data], ["sort", "-S", "1M", data], ["sed", "s/hot/cold/", data]]
         for command in commands:
             tool(command[0])
             texts = set()

@@ -137,7 +137,7 @@ class Surroundings(Case):
 
     def observed(self, *options, wrapped=(), program=(), **how):
         """In these surroundings everything is observed. Returns the profile's text."""
-        argv = [*wrapped, HOTPATH, "run", *options, "--", self.program, *program]
+        argv = [*wrapped, HOTPATH, "run", "--verbose", *options, "--", self.program, *program]
         status, out, err = self.execute(argv, **how)
         self.assertEqual((status, out), self.alone[:2], err)
         self.assertIn(b"native engine", err)
