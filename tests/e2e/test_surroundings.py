@@ -140,7 +140,7 @@ class Surroundings(Case):
         argv = [*wrapped, HOTPATH, "run", "--verbose", *options, "--", self.program, *program]
         status, out, err = self.execute(argv, **how)
         self.assertEqual((status, out), self.alone[:2], err)
-        self.assertIn(b"native engine", err)
+        self.assertIn(b"engine native", err)
         self.assertIn(b"main", err)
         self.assertNotIn(b"unobserved", err)
         return err.decode()
