@@ -106,6 +106,12 @@ struct hp_pthread_name {
     const char *command; /* its process's command line, or the beginning of it; "" unknown */
 };
 
+/* How long a thread lived; not there where that is unknown. */
+struct hp_pthread_time {
+    uint32_t thread;
+    uint64_t ns;
+};
+
 struct hp_pfunction {
     struct hp_place place; /* of its first instruction */
     uint64_t size;         /* bytes; 0 unknown */
@@ -192,6 +198,24 @@ struct hp_pcontext_count {
     uint32_t thread;
     uint64_t self;  /* instructions, those of child contexts not included */
     uint64_t calls; /* times it was entered */
+};
+
+/*
+ * The system calls of a thread with this number, made in this context. Without the order of
+ * execution the context is not known, but the function is. A call that a signal interrupted and
+ * that was made again counts once, with the time of both.
+ */
+struct hp_psyscall {
+    uint32_t context;  /* HP_PROFILE_NONE: unknown */
+    uint32_t function; /* that has the instruction; HP_PROFILE_NONE unknown */
+    uint32_t thread;
+    uint32_t number; /* of the architecture */
+    uint64_t calls;
+    uint64_t timed;      /* of these, those whose time is known */
+    uint64_t unfinished; /* of these, those that had not returned at the end of the thread */
+    uint64_t errors;     /* of these, those that returned an error */
+    uint64_t ns;         /* from the calls to their returns */
+    uint64_t max_ns;     /* the longest */
 };
 
 /*
@@ -497,6 +521,8 @@ struct hp_profile {
     struct hp_pwindow *windows;
     struct hp_ptraces_event *traces_events;
     struct hp_pthread_name *thread_names;
+    struct hp_pthread_time *thread_times;
+    struct hp_psyscall *syscalls;
     struct hp_pnote *notes;
     size_t n_insns, n_insn_tallies, n_insn_cycles, n_attributions, n_waits, n_samplers, n_windows;
     size_t n_modules, n_threads, n_functions, n_blocks, n_edges, n_calls, n_lines;
@@ -505,7 +531,7 @@ struct hp_profile {
     size_t n_paths, n_path_steps, n_path_counts, n_table_paths, n_stats, n_predictions;
     size_t n_loops, n_loop_counts, n_loop_trips, n_loop_blocks, n_model_loops;
     size_t n_hotspots, n_hotspot_branches, n_hotspot_blocks, n_hotspot_slices, n_traces_events;
-    size_t n_thread_names;
+    size_t n_thread_names, n_thread_times, n_syscalls;
     struct hp_profile_memory *memory; /* capacities and strings; private */
 };
 
@@ -584,6 +610,10 @@ HP_MUST_CHECK enum hp_err hp_profile_add_traces_event(struct hp_profile *profile
                                                       struct hp_ptraces_event **item);
 HP_MUST_CHECK enum hp_err hp_profile_add_thread_name(struct hp_profile *profile,
                                                      struct hp_pthread_name **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_thread_time(struct hp_profile *profile,
+                                                     struct hp_pthread_time **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_syscall(struct hp_profile *profile,
+                                                 struct hp_psyscall **item);
 
 /* Adds a stat; normalizing joins those with the same part and name. */
 HP_MUST_CHECK enum hp_err hp_profile_add_stat(struct hp_profile *profile, const char *part,

@@ -64,6 +64,8 @@ enum hp_word_kind {
                          frame; 32-bit: the segment of its last block, which ran to its end */
     HP_WORD_MOVED,    /* count mode: the thread arrived at one address and went on at another, with
                          nothing run between. 64-bit: the first, 0: nowhere; 64-bit: the second */
+    HP_WORD_SYSCALL,  /* a system call is over. arg: hp_call_word(); 32-bit: its number; 64-bit: its
+                         nanoseconds; 32-bit: the segment that it ended, 0 unknown */
     HP_WORD_KIND_COUNT_
 };
 
@@ -104,6 +106,28 @@ static inline unsigned hp_word_kind(uint32_t word)
 static inline uint32_t hp_word_arg(uint32_t word)
 {
     return word & 0xffffff;
+}
+
+/* How a system call ended: the argument of HP_WORD_SYSCALL. */
+enum hp_call_end {
+    HP_CALL_RETURNED,
+    HP_CALL_UNTIMED,  /* it has returned, or never does; its time is not known */
+    HP_CALL_REPEATED,    /* a signal came: it will be made again, and counts then */
+    HP_CALL_CUT_OFF,  /* it had not returned when the thread ended, or was left alone */
+    HP_CALL_CUT_OFF_UNTIMED, /* likewise; its time is not known */
+    HP_CALL_END_COUNT_
+};
+#define HP_CALL_ERRORS 4096u /* the kernel's are below; 0: none */
+
+static inline uint32_t hp_call_word(enum hp_call_end end, uint32_t error)
+{
+    return hp_word_event(HP_WORD_SYSCALL, (uint32_t)end * HP_CALL_ERRORS | error);
+}
+
+/* The error in what a call returned. */
+static inline uint32_t hp_call_error(int64_t result)
+{
+    return result < 0 && result > -(int64_t)HP_CALL_ERRORS ? (uint32_t)-result : 0;
 }
 
 /* Number of payload words after an event word; -1 for a kind that does not exist. */
@@ -276,12 +300,30 @@ struct hp_event {
     const struct hp_events *events;
 };
 
+/* A system call that is over. Its time is that from the call to its return, also where the thread
+ * had to wait for a processor. */
+struct hp_syscall {
+    uint32_t number; /* as the architecture numbers them */
+    uint32_t error;  /* 0: none */
+    uint64_t ns;     /* 0 where that is not known */
+    uint32_t block;  /* that ends with it; HP_NO_ID: not known */
+    bool counts;     /* false: it will be made again after a signal, and counts then; its time is
+                        part of it */
+    bool timed, returned;
+};
+
+/* What HP_WORD_SYSCALL and its payload say, but for the block; false: nothing that is known. */
+bool hp_syscall_read(const uint32_t *words, struct hp_syscall *call);
+
 /* Receives the output of a cursor. Called in the thread that feeds the cursor. A sink with `steps`
  * receives them instead of batches; NULL: it wants batches. */
 struct hp_sink {
     void (*batch)(struct hp_sink *sink, const struct hp_batch *batch);
     void (*steps)(struct hp_sink *sink, const struct hp_steps *steps);
     void (*event)(struct hp_sink *sink, const struct hp_event *event);
+    /* The call that ended steps[at] of the next steps, or blocks[0] of the next batch; where an
+     * event comes first, what ran last. Before that is delivered. NULL: not wanted. */
+    void (*syscall)(struct hp_sink *sink, size_t at, const struct hp_syscall *call);
 };
 
 /* --- The cursor ------------------------------------------------------------------------------- */

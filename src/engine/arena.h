@@ -21,6 +21,7 @@
 #define HP_ENGINE_ARENA_H
 
 #include "engine/paths.h"
+#include "engine/ticks.h"
 #include "hotpath/code.h"
 
 #include <stdatomic.h>
@@ -31,7 +32,7 @@
 #include <sys/types.h>
 
 #define HP_ARENA_MAGIC   0x616e657261707468u /* "htparena" */
-#define HP_ARENA_VERSION 12
+#define HP_ARENA_VERSION 13
 
 #define HP_ARENA_CHUNK_WORDS 32768u /* 128 KiB: a few fit the second-level cache */
 #define HP_ARENA_CHUNKS      8u     /* of addresses; usually also of words: 1 MiB per thread */
@@ -211,8 +212,13 @@ struct hp_ring {
     _Atomic uint32_t published;             /* chunks ever written */
     _Alignas(64) _Atomic uint32_t consumed; /* chunks ever handed back; the writer waits on it */
     _Atomic uint32_t writer_waits;
-    _Alignas(64) uint32_t pad;
+    /* The system call that the thread is in: HP_RING_IN_CALL | its number; 0: none. Times are
+     * nanoseconds of the monotonic clock, 0: not known. */
+    _Alignas(64) _Atomic uint64_t call;
+    _Atomic uint64_t call_since;
+    _Atomic uint64_t began, ended; /* the thread */
 };
+#define HP_RING_IN_CALL (UINT64_C(1) << 32)
 
 /* The ring of addresses that goes with a ring of words. A chunk need not be full. */
 #define HP_ADDRESSES_UNKNOWN UINT32_MAX
@@ -294,6 +300,8 @@ struct hp_arena {
     uint32_t traces_leave;      /* where traces do not pay, the program goes on unobserved */
     uint64_t traces_cache;      /* bytes of traces before all are dropped; 0: no limit */
     struct hp_path_rules paths; /* which are counted */
+    struct hp_ticks ticks;
+    uint32_t calls; /* system calls are recorded */
     _Atomic uint32_t reader;    /* robust futex: the reader's thread id, marked when it dies */
     _Atomic uint32_t attached;  /* an engine has mapped the arena and runs */
     _Atomic uint32_t detached;  /* the reader has stopped */
@@ -431,6 +439,25 @@ static inline void hp_writer_put(struct hp_arena *arena, struct hp_writer *write
 /* Writes an event word and its payload into one chunk. */
 void hp_writer_event(struct hp_arena *arena, struct hp_writer *writer, uint32_t word,
                      const uint32_t *payload, int n);
+
+/* Nanoseconds of the monotonic clock, from the kernel. */
+uint64_t hp_writer_now(void);
+
+/* A thread makes a system call, at `now` (0: its time will not be known). */
+static inline void hp_writer_call(const struct hp_writer *writer, uint32_t number, uint64_t now)
+{
+    if (!writer->ring)
+        return;
+    atomic_store_explicit(&writer->ring->call_since, now, memory_order_relaxed);
+    atomic_store_explicit(&writer->ring->call, HP_RING_IN_CALL | number, memory_order_relaxed);
+}
+
+/* It is over; the call has been recorded. */
+static inline void hp_writer_called(const struct hp_writer *writer)
+{
+    if (writer->ring)
+        atomic_store_explicit(&writer->ring->call, 0, memory_order_relaxed);
+}
 
 /* The thread has ended. The writer is reset and can be used again. */
 void hp_writer_finish(struct hp_arena *arena, struct hp_writer *writer, uint32_t end_reason);

@@ -85,6 +85,13 @@ static void ring_doorbell(struct hp_arena *arena)
         wake(&arena->doorbell);
 }
 
+uint64_t hp_writer_now(void)
+{
+    struct timespec now = {0};
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* --- Rings ------------------------------------------------------------------------------------ */
 
 /* The words of unobserved threads go here: all write, none reads. A page-aligned guard page follows
@@ -163,6 +170,9 @@ static void open_ring(struct hp_arena *arena, struct hp_writer *writer)
     note_name(ring);
     ring->serial = writer->serial ? writer->serial - 1 : atomic_fetch_add(&arena->next_thread, 1);
     atomic_store(&ring->end_reason, HP_END_KILLED);
+    atomic_store(&ring->call, 0);
+    atomic_store(&ring->began, hp_writer_now());
+    atomic_store(&ring->ended, 0);
     atomic_store(&ring->published, 0);
     atomic_store(&ring->consumed, 0);
     atomic_store(&ring->writer_waits, 0);
@@ -179,13 +189,6 @@ static void open_ring(struct hp_arena *arena, struct hp_writer *writer)
     writer->end = writer->next + HP_ARENA_CHUNK_WORDS;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now = {0};
-    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Waits until fewer than `limit` of the `published` chunks are unread; false when nothing reads
  * them any more. */
 static bool wait_for_reader(struct hp_arena *arena, uint32_t published, uint32_t limit,
@@ -195,12 +198,12 @@ static bool wait_for_reader(struct hp_arena *arena, uint32_t published, uint32_t
         uint32_t seen = atomic_load(consumed);
         if (published - seen < limit)
             return true;
-        uint64_t begun = now_ns();
+        uint64_t begun = hp_writer_now();
         atomic_store(writer_waits, 1);
         if (atomic_load(consumed) == seen)
             wait_on(consumed, seen, 200);
         atomic_store(writer_waits, 0);
-        atomic_fetch_add_explicit(&arena->stats.waited_ns, now_ns() - begun, memory_order_relaxed);
+        atomic_fetch_add_explicit(&arena->stats.waited_ns, hp_writer_now() - begun, memory_order_relaxed);
         if (!reader_alive(arena))
             return false;
     }
@@ -249,6 +252,7 @@ void hp_writer_finish(struct hp_arena *arena, struct hp_writer *writer, uint32_t
 {
     if (writer->ring) {
         note_name(writer->ring);
+        atomic_store(&writer->ring->ended, hp_writer_now());
         atomic_store(&writer->ring->end_reason, end_reason);
         atomic_store(&writer->ring->state, HP_RING_FINISHED);
         ring_doorbell(arena);

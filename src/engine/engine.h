@@ -43,6 +43,7 @@ struct hp_thread_names {
     int32_t pid;         /* of its process, as that knows it: in its own namespace */
     const char *name;    /* of the thread */
     const char *command; /* the command line of its process, or the beginning of it */
+    uint64_t ns;         /* how long it lived; 0: not known */
 };
 
 /*

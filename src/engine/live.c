@@ -73,6 +73,9 @@ enum hp_err hp_live_new(const struct hp_live_options *options, struct hp_live **
     l->waits = options->wait;
     l->arena->mode = options->mode;
     l->mode = (enum hp_record_mode)options->mode;
+    l->arena->calls = options->calls;
+    if (options->calls)
+        hp_live_start_clock(l);
     l->arena->cache_size = options->cache_size;
     l->arena->paths = options->paths;
     l->arena->traces = options->traces.how;
@@ -234,6 +237,7 @@ static void read_until_exit(struct hp_live *live, pid_t pid, struct hp_consumer 
         size_t known = live->n_processes;
         bool found = hp_live_read_rings(live, consumer);
         hp_live_answer(live);
+        hp_live_tune_clock(live);
         if (consumer->tick)
             consumer->tick(consumer);
         ended = ended && live->n_processes == known;

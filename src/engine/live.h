@@ -19,6 +19,7 @@ struct hp_live_options {
     bool follow;                /* children are observed too */
     bool wait;                  /* also those that outlive the program, to their end */
     uint32_t mode;              /* enum hp_record_mode */
+    bool calls;                 /* system calls are recorded, with their times */
     uint64_t cache_size;        /* bytes a native process may use for translated code */
     uint64_t lag;               /* bytes of words that a thread may be ahead; 0: as usual */
     struct hp_path_rules paths; /* which paths are counted, in HP_RECORD_PATHS */

@@ -70,6 +70,8 @@ struct hp_live {
     bool waits;           /* for children that outlive the program */
     uint32_t n_begun;     /* threads */
     double missing_since; /* threads that were announced have not begun; 0: there are none */
+    /* Of the processor's clock: as in arena->ticks; when to tune it, 0: never. */
+    uint64_t clock_ticks, clock_ns, tune_after;
     enum hp_err failure;  /* of the consumer */
     bool detached;
     struct robust_list_head robust, *robust_before;
@@ -122,6 +124,13 @@ bool hp_live_read_store(struct hp_live *live, uint64_t place, uint32_t limit, ui
 
 /* Tells the engine where functions are, as far as it has asked. */
 void hp_live_answer(struct hp_live *live);
+
+/* --- live_clock.c ----------------------------------------------------------------------------- */
+
+/* Measures how fast the processor's clock goes, for about a millisecond; and again when the run is
+ * ten times as old as the last time: then better. */
+void hp_live_start_clock(struct hp_live *live);
+void hp_live_tune_clock(struct hp_live *live);
 
 /* --- live_data.c ------------------------------------------------------------------------------ */
 

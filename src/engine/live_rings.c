@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_GAP       4096 /* in thread numbers: larger is not believed */
@@ -109,14 +110,41 @@ static size_t chunk_length(const uint32_t *words)
     return n < HP_ARENA_CHUNK_WORDS ? n : HP_ARENA_CHUNK_WORDS;
 }
 
+/* When the thread ended; where it could not say so, when that was noticed. */
+static uint64_t end_of(const struct hp_ring *ring)
+{
+    uint64_t ended = atomic_load(&ring->ended);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t noticed = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return ended && ended < noticed ? ended : noticed;
+}
+
+/* The system call that the thread did not return from. */
+static void pass_call(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
+{
+    const struct hp_ring *ring = &live->arena->rings[index];
+    uint64_t call = atomic_load(&ring->call), since = atomic_load(&ring->call_since);
+    uint64_t ended = end_of(ring), ns = since && ended > since ? ended - since : 0;
+    if (!(call & HP_RING_IN_CALL))
+        return;
+    uint32_t words[] = {hp_call_word(since ? HP_CALL_CUT_OFF : HP_CALL_CUT_OFF_UNTIMED, 0),
+                        (uint32_t)call, (uint32_t)ns, (uint32_t)(ns >> 32), 0};
+    memcpy(live->words, words, sizeof words);
+    deliver(live, consumer, live->readings[index].thread, sizeof words / sizeof *words);
+}
+
 static void pass_names(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
 {
     const struct hp_ring *ring = &live->arena->rings[index];
     char name[HP_THREAD_NAME + 1] = "";
     memcpy(name, ring->name, HP_THREAD_NAME);
     const char *command = ring->command ? hp_live_string(live, ring->command) : NULL;
-    struct hp_thread_names names = {
-        .pid = ring->pid, .name = name, .command = command ? command : ""};
+    uint64_t began = atomic_load(&ring->began), ended = end_of(ring);
+    struct hp_thread_names names = {.pid = ring->pid,
+                                    .name = name,
+                                    .command = command ? command : "",
+                                    .ns = ended > began ? ended - began : 0};
     if (live->failure == HP_OK && consumer->named)
         live->failure = consumer->named(consumer, live->readings[index].thread, &names);
 }
@@ -129,6 +157,8 @@ static void close_reading(struct hp_live *live, struct hp_consumer *consumer, ui
     read_chunks(live, consumer, index, chunks_ready(live, index));
     take_chunk(live, index, reading->chunk);
     deliver(live, consumer, reading->thread, chunk_length(live->words));
+    if (live->arena->calls)
+        pass_call(live, consumer, index);
     if (live->mode == HP_RECORD_COUNT || live->mode == HP_RECORD_PATHS)
         hp_live_take_counters(live, consumer, index);
     if (live->mode == HP_RECORD_MEMORY)

@@ -444,6 +444,24 @@ static const struct hp_row_field thread_names_fields[] = {
     FIELD(thread_name, command, TEXT, HELP("of its process, or the beginning of it")),
 };
 
+static const struct hp_row_field thread_times_fields[] = {
+    INDEX(thread_time, thread, THREAD, .key = 1),
+    FIELD(thread_time, ns, U64, HELP("from its beginning to its end")),
+};
+
+static const struct hp_row_field syscalls_fields[] = {
+    LINK(syscall, context, CONTEXT, .key = 1, HELP("it was made in; NULL: not known")),
+    LINK(syscall, function, FUNCTION, .key = 2, HELP("that has the instruction")),
+    INDEX(syscall, thread, THREAD, .key = 3),
+    FIELD(syscall, number, U32, .key = 4, HELP("of the architecture")),
+    SUM(syscall, calls),
+    SUM(syscall, timed, AT_MOST("calls"), HELP("those whose time is known")),
+    SUM(syscall, unfinished, AT_MOST("calls"), HELP("not over at the end of the thread")),
+    SUM(syscall, errors, AT_MOST("calls"), HELP("that returned an error")),
+    SUM(syscall, ns, HELP("from the calls to their returns")),
+    FIELD(syscall, max_ns, U64, .join = HP_JOIN_MAX, AT_MOST("ns"), HELP("the longest")),
+};
+
 static const struct hp_row_field notes_fields[] = {
     FIELD(note, kind, TEXT, .key = 1), FIELD(note, text, TEXT, .key = 2), SUM(note, count)};
 
@@ -538,6 +556,11 @@ const struct hp_row_format hp_row_formats[HP_ROW_KINDS] = {
                              ROWS(traces_events), ID, LATER},
     [HP_ROW_THREAD_NAME] = {"thread_name", "name", "names of threads", "a thread that has a name",
                             ROWS(thread_names), LATER},
+    [HP_ROW_THREAD_TIME] = {"thread_time", "time", "times of threads",
+                            "a thread whose time is known", ROWS(thread_times), LATER, NOT_ZERO},
+    [HP_ROW_SYSCALL] = {"syscall", "system call", "system calls",
+                        "a system call by number, thread and place ([syscalls.md](syscalls.md))",
+                        ROWS(syscalls), ID, LATER},
     [HP_ROW_NOTE] = {NAMES("note"), "something to know about the data", ROWS(notes), ID},
 };
 

@@ -52,6 +52,8 @@
     KIND(WINDOW, window, hp_pwindow)                                                               \
     KIND(TRACES_EVENT, traces_event, hp_ptraces_event)                                             \
     KIND(THREAD_NAME, thread_name, hp_pthread_name)                                                \
+    KIND(THREAD_TIME, thread_time, hp_pthread_time)                                                \
+    KIND(SYSCALL, syscall, hp_psyscall)                                                            \
     KIND(NOTE, note, hp_pnote)
 
 #define HP_ROW_KIND(kind, name, type) HP_ROW_##kind,

@@ -179,8 +179,24 @@ static bool by_steps(const struct hp_pipeline *p)
     return all;
 }
 
+/* With a region batches come one by one: the last one says whether the region is open. */
+static void on_syscall(struct hp_sink *sink, size_t at, const struct hp_syscall *call)
+{
+    const struct hp_pipeline_thread *thread = (struct hp_pipeline_thread *)sink;
+    const struct hp_pipeline *p = thread->pipeline;
+    if (p->has_region && p->region.state != HP_REGION_OPEN)
+        return;
+    for (size_t i = 0; i < p->n_profilers; i++)
+        if (p->profilers[i]->ops->syscall)
+            p->profilers[i]->ops->syscall(thread->states[i], at, call);
+}
+
 struct hp_sink hp_pipeline_sink(const struct hp_pipeline *p)
 {
     return (struct hp_sink){
-        .batch = on_batch, .steps = by_steps(p) ? on_steps : NULL, .event = on_event};
+        .batch = on_batch,
+        .steps = by_steps(p) ? on_steps : NULL,
+        .event = on_event,
+        .syscall = on_syscall,
+    };
 }

@@ -12,6 +12,8 @@ void hp_fields_bind(struct hp_bound_fields *fields, const struct hp_view *view,
     for (const struct hp_field *f = view->fields; f->name && fields->n < HP_FIELDS_MAX; f++) {
         if (f->ordered && tables && !tables->inclusive_known)
             continue;
+        if (f->timed && tables && !tables->profile->n_thread_times)
+            continue;
         struct hp_bound_field *to = &fields->fields[fields->n++];
         *to = (struct hp_bound_field){.field = f, .kind = f->of ? f->of->kind : view->item};
         if (!f->get && !f->list && f->from == HP_FROM_COLUMN)

@@ -96,6 +96,7 @@ struct hp_field {
     const char *help; /* NULL: what the column says */
     enum hp_field_kind kind;
     bool ordered; /* needs the order of execution: not there when a run was only counted */
+    bool timed;   /* needs the times of threads: likewise in profiles without */
     enum hp_field_from from;
     uint8_t value; /* or what `get` and `list` make of it */
     uint16_t offset;

@@ -85,6 +85,7 @@ enum hp_err hp_report(const struct hp_profile *profile, const struct hp_report_o
     HP_TRY(hp_query_open(&query, &options->query, profile, &tables));
     tables.costs = options->partition;
     tables.by = options->by;
+    tables.no_run = options->no_run;
     HP_TRY(check_query(&tables, options));
     flockfile(out); /* the printers use the unlocked calls */
     enum hp_err err = options->format == HP_REPORT_TEXT ? hp_print_text(&tables, options, out)

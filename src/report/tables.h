@@ -59,6 +59,7 @@ struct hp_tables {
     uint64_t executed;               /* static instructions of all blocks that were executed */
     struct hp_partition_costs costs; /* set by hp_report() */
     enum hp_report_by by;            /* likewise */
+    bool no_run;                     /* likewise: nothing may differ between equal runs */
     const struct hp_query *query;    /* set by hp_query_open(); NULL: everything is asked for */
     struct hp_partition_estimate *partition; /* by loop; set by hp_rows_init() for partition */
     struct hp_insns insns;

@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "report/fields.h"
 #include "report/query/query.h"
+#include "report/syscalls/syscalls.h"
 #include "text/utf8.h"
 
 #define WRAP_COLUMNS 100 /* of a sentence where the width is not limited */
@@ -206,6 +207,14 @@ static enum hp_err print_work(const struct hp_text *p)
     return engine.failed ? hp_fail_nomem() : HP_OK;
 }
 
+/* Where the time went that no instructions tell of. */
+static enum hp_err print_syscalls(const struct hp_text *p)
+{
+    struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
+    HP_TRY(hp_syscalls_sum_up(p->tables, &text));
+    return text.length ? hp_print_wrapped(&text, 2, p->options, p->out) : HP_OK;
+}
+
 static enum hp_err print_summary(struct hp_text *p)
 {
     HP_TRY(print_run(p));
@@ -222,6 +231,7 @@ static enum hp_err print_summary(struct hp_text *p)
     print_total(p->out, "   ", summary->threads, "thread", "s");
     putc('\n', p->out);
     p->printed = true;
+    HP_TRY(print_syscalls(p));
     return p->options->verbose ? print_work(p) : HP_OK;
 }
 

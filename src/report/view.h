@@ -66,6 +66,7 @@ struct hp_view {
     /* Whether a row is of the whole run, and there whatever is asked for. NULL: none is. */
     bool (*is_head)(const struct hp_tables *tables, const struct hp_row *row);
     bool of_function; /* it is made for the functions that are asked for */
+    bool chooses;     /* `make` leaves out what is not of the functions that are asked for */
 
     /* For scripts: ended by one without a name. NULL: it is no table. */
     const struct hp_field *fields;
@@ -89,7 +90,7 @@ extern const struct hp_view *const hp_views[];
 /* clang-format off */
 #define HP_VIEWS(V) V(summary) V(functions) V(blocks) V(edges) V(calls) V(callers) V(contexts) V(lines) \
     V(processes) V(threads) V(modules) V(loops) V(paths) V(predictions) V(hotspots) V(loop_models) V(partition) \
-    V(machine) V(traces) V(instructions) V(cpi) V(sampling) V(all)
+    V(syscalls) V(syscall_paths) V(machine) V(traces) V(instructions) V(cpi) V(sampling) V(all)
 /* clang-format on */
 #define HP_VIEW_ONE(name) +1
 enum { HP_VIEWS_MAX = 0 HP_VIEWS(HP_VIEW_ONE) };

@@ -22,6 +22,7 @@ enum hp_err hp_names_take(struct hp_names *names, uint32_t thread, const struct 
         return HP_OK;
     struct hp_named *named = &names->all[i - 1];
     named->pid = is->pid;
+    named->ns = is->ns;
     named->name = strdup(is->name);
     named->command = strdup(is->command);
     return named->name && named->command ? HP_OK : hp_fail_nomem();
@@ -42,6 +43,9 @@ enum hp_err hp_names_add(const struct hp_names *names, const struct hp_result *r
         out->command = hp_profile_string(profile, named->command);
         if (!out->name || !out->command)
             return hp_fail_nomem();
+        struct hp_pthread_time *time;
+        HP_TRY(hp_profile_add_thread_time(profile, &time));
+        *time = (struct hp_pthread_time){.thread = index, .ns = named->ns};
     }
     return HP_OK;
 }

@@ -439,7 +439,9 @@ static enum hp_err run_natively(struct hp_session *s, const struct hp_executable
 static enum hp_err observe(struct hp_session *s, const struct hp_executable *program,
                            struct hp_profile **profile, int *status)
 {
+    bool counted = s->profilers.exact != NULL; /* which has system calls */
     struct hp_live_options options = {.follow = !s->settings->no_follow,
+                                      .calls = counted || s->trace_path || s->settings->attach,
                                       .wait = s->settings->wait,
                                       .mode = s->plan.counts_paths ? HP_RECORD_PATHS : s->plan.mode,
                                       .paths = s->plan.rules,

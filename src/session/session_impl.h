@@ -30,6 +30,7 @@ struct hp_named {
     int32_t parent;
     int32_t pid;          /* as its process knows it; 0: not told */
     char *name, *command; /* NULL: not told yet */
+    uint64_t ns;          /* that it lived; 0: not told */
 };
 struct hp_names {
     struct hp_named *all; /* in the order of their beginning */

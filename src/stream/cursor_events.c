@@ -142,6 +142,20 @@ static enum hp_err take_frame(struct hp_cursor *c, uint32_t prefix, uint64_t ret
     return HP_OK;
 }
 
+/* --- System calls ----------------------------------------------------------------------------- */
+
+/* The blocks so far stay in the buffer where the sink can tell which one it was. */
+static void take_syscall(struct hp_cursor *c)
+{
+    struct hp_syscall call;
+    if (!c->sink->syscall || !hp_syscall_read(c->event, &call))
+        return;
+    if (!c->by_steps)
+        hp_cursor_flush(c);
+    call.block = c->last;
+    c->sink->syscall(c->sink, c->count ? c->count - 1 : 0, &call);
+}
+
 /* --- Events ----------------------------------------------------------------------------------- */
 
 enum hp_err hp_cursor_end_stream(struct hp_cursor *c, enum hp_end_reason reason)
@@ -207,6 +221,7 @@ enum hp_err hp_cursor_handle_event(struct hp_cursor *c)
     case HP_WORD_FRAME:
         return take_frame(c, c->event[1], c->event[2] | (uint64_t)c->event[3] << 32);
     case HP_WORD_HANDED: return end_counting(c, c->event[1], c->event[2]);
+    case HP_WORD_SYSCALL: take_syscall(c); return HP_OK;
     case HP_WORD_PAD:
     case HP_WORD_PART:
     case HP_WORD_MOVED:

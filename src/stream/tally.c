@@ -382,6 +382,23 @@ static uint32_t moved_node(const uint32_t address[2])
     return value ? hp_flow_node(value) : 0;
 }
 
+static enum hp_err take_syscall(struct hp_tally *t)
+{
+    struct hp_syscall call;
+    uint32_t segment = t->event[4];
+    bool there = segment != 0;
+    if (!t->sink->syscall || !hp_syscall_read(t->event, &call))
+        return HP_OK;
+    if (segment)
+        HP_TRY(need(t, segment, &there));
+    const struct hp_chain *chain = there ? &t->code->chains[segment] : NULL;
+    size_t n = chain ? hp_weight_blocks(chain->weight) : 0;
+    if (n)
+        call.block = hp_chain_blocks(t->code, chain)[n - 1];
+    t->sink->syscall(t->sink, 0, &call);
+    return HP_OK;
+}
+
 static enum hp_err handle_event(struct hp_tally *t)
 {
     uint32_t arg = hp_word_arg(t->event[0]);
@@ -395,6 +412,7 @@ static enum hp_err handle_event(struct hp_tally *t)
     case HP_WORD_MODULE: emit(t, HP_EVENT_MODULE, t->event[1], arg == 1); break;
     case HP_WORD_PART: return take_part(t, t->event[1], arg);
     case HP_WORD_MOVED: return add_move(t, moved_node(t->event + 1), moved_node(t->event + 3));
+    case HP_WORD_SYSCALL: return take_syscall(t);
     case HP_WORD_END:
     case HP_WORD_HANDLER:
     case HP_WORD_SIGRETURN:

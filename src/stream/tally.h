@@ -16,8 +16,8 @@
 
 struct hp_tally;
 
-/* `source` may be NULL. Only `event` of the sink is used: losses, forks, execs and modules. The
- * tally keeps the pointers. */
+/* `source` may be NULL. Only `event` of the sink is used, for losses, forks, execs and modules, and
+ * `syscall`. The tally keeps the pointers. */
 enum hp_err hp_tally_new(struct hp_code *code, struct hp_segment_source *source,
                          struct hp_sink *sink, struct hp_tally **tally);
 void hp_tally_free(struct hp_tally *tally);

@@ -61,7 +61,7 @@ void hp_trace_pack_header(uint8_t bytes[HP_TRACE_FILE_HEADER], enum hp_arch arch
     memset(bytes, 0, HP_TRACE_FILE_HEADER);
     memcpy(bytes, FILE_MAGIC, sizeof FILE_MAGIC);
     put(bytes + 8, HP_TRACE_VERSION, 4);
-    put(bytes + 12, addresses ? HP_TRACE_ADDRESSED : HP_TRACE_OLDEST, 4);
+    put(bytes + 12, HP_TRACE_VERSION, 4);
     put(bytes + 16, HP_TRACE_FILE_HEADER, 4);
     put(bytes + 20, ENDIAN_MARK, 4);
     const char *name = hp_arch_name(arch);

@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HP_TRACE_VERSION   3 /* of the format: 1 the first, 2 segments have parents, 3 addresses */
-#define HP_TRACE_OLDEST    2 /* readers of this version or later understand it */
-#define HP_TRACE_ADDRESSED 3 /* the same, with addresses */
+/* Of the format: 1 the first, 2 segments have parents, 3 addresses, 4 system calls. Readers of this
+ * version or later understand what is written. */
+#define HP_TRACE_VERSION 4
 
 #define HP_TRACE_FILE_HEADER  64   /* bytes */
 #define HP_TRACE_HEADER_MAX   4096 /* a later version's file header may be this long */

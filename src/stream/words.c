@@ -18,11 +18,27 @@ int hp_word_payload(uint32_t word)
     case HP_WORD_LOST:
     case HP_WORD_HANDLER:
     case HP_WORD_HANDED: return 2;
-    case HP_WORD_MOVED: return 4;
+    case HP_WORD_MOVED:
+    case HP_WORD_SYSCALL: return 4;
     case HP_WORD_FRAME: return 3;
     case HP_WORD_KIND_COUNT_: break;
     }
     return -1;
+}
+
+bool hp_syscall_read(const uint32_t *words, struct hp_syscall *call)
+{
+    uint32_t arg = hp_word_arg(words[0]), end = arg / HP_CALL_ERRORS;
+    bool timed = end != HP_CALL_UNTIMED && end != HP_CALL_CUT_OFF_UNTIMED;
+    uint64_t ns = words[2] | (uint64_t)words[3] << 32;
+    *call = (struct hp_syscall){.number = words[1],
+                                .error = arg % HP_CALL_ERRORS,
+                                .ns = timed && ns < INT64_MAX ? ns : 0,
+                                .block = HP_NO_ID,
+                                .counts = end != HP_CALL_REPEATED,
+                                .timed = timed,
+                                .returned = end < HP_CALL_CUT_OFF};
+    return end < HP_CALL_END_COUNT_;
 }
 
 const char *hp_lost_reason_text(enum hp_lost_reason reason)

@@ -8,7 +8,7 @@ import io
 import json
 import os
 
-from util_cli import Case, function, main, tool
+from util_cli import Case, function, main, tool, without_times
 
 TABLES = ["functions", "blocks", "edges", "calls", "lines", "threads", "modules"]
 
@@ -159,7 +159,7 @@ class Run(Profiles):
             self.assertEqual(profile["run"]["command"], [self.program, "5", "5"])
             del profile["run"]
             Reports.without_ids(profile)
-        self.assertEqual(to_file, to_stdout)
+        self.assertEqual(without_times(to_file), without_times(to_stdout))
 
     def test_report_is_on_stderr(self):
         status, out, err = self.hotpath("run", "--top", "3", "--", tool("echo"), "x")

@@ -64,6 +64,20 @@ def status_of(returncode):
     return 128 - returncode if returncode < 0 else returncode
 
 
+def without_times(profile):
+    """A profile as JSON, without what time decides: how long threads lived and system calls took, and so their
+    order and which caller is the heaviest."""
+    for row in profile.get("threads", []):
+        for key in ("ns", "syscall_ns", "in_syscalls"):
+            row.pop(key, None)
+    for view in ("syscalls", "syscall_paths"):
+        for row in profile.get(view, []):
+            for key in ("ns", "share", "mean_ns", "max_ns", "caller"):
+                row.pop(key, None)
+        profile.get(view, []).sort(key=lambda row: (row["call"], row.get("path", []), row["calls"]))
+    return profile
+
+
 class Case(unittest.TestCase):
     """A test with a directory of its own (`self.dir`) and one for the class (`self.shared`)."""
 

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "report/tables.h"
 #include "session/session_impl.h"
+#include "symbols/syscalls.h"
 
 struct request {
     struct hp_profiler base; /* first */
@@ -22,6 +23,8 @@ struct dump_thread {
     struct request *dump;
     uint32_t id;
     uint64_t instructions;
+    struct hp_syscall call; /* of the block that comes next */
+    bool in_call;           /* there is one */
 };
 
 static void print_place(const struct hp_code *code, uint32_t module, uint64_t address)
@@ -75,6 +78,14 @@ static bool is_of_thread(const struct request *d, uint32_t thread)
     return d->thread == HP_NOT_SAID || d->thread == thread;
 }
 
+/* Whether what happens here is. */
+static bool is_shown(const struct dump_thread *t)
+{
+    const struct request *d = t->dump;
+    return is_of_thread(d, t->id) && d->seen >= d->skip &&
+           (d->count == 0 || d->seen - d->skip <= d->count);
+}
+
 /* Whether this block is among those asked for; counts it. */
 static bool is_wanted(struct dump_thread *t)
 {
@@ -90,6 +101,34 @@ static void print_block(struct dump_thread *t, const struct hp_block *b)
     printf("%u %12" PRIu64 "  ", t->id, t->instructions);
     print_place(t->dump->code, b->module, b->start);
     printf("  %u insns, %s", b->insns, hp_flow_name(b->flow));
+}
+
+/* The call of the block that was printed. */
+static void print_syscall(struct dump_thread *t)
+{
+    const struct hp_syscall *call = &t->call;
+    const struct request *d = t->dump;
+    const char *name = hp_syscall_name(hp_code_arch(d->code), call->number);
+    if (!t->in_call || !is_shown(t))
+        return;
+    t->in_call = false;
+    printf("%u %12" PRIu64 "  [syscall %s", t->id, t->instructions, name ? name : "");
+    if (!name)
+        printf("%" PRIu32, call->number);
+    if (call->timed)
+        printf(", %" PRIu64 " ns", call->ns);
+    if (call->error)
+        printf(", error %" PRIu32, call->error);
+    puts(!call->returned ? ", not returned]" : call->counts ? "]" : ", to be made again]");
+}
+
+static void on_syscall(void *state, size_t at, const struct hp_syscall *call)
+{
+    struct dump_thread *t = state;
+    (void)at; /* of blocks, it is always the next one */
+    print_syscall(t);
+    t->call = *call;
+    t->in_call = true;
 }
 
 static void on_batch(void *state, const struct hp_batch *batch)
@@ -108,6 +147,8 @@ static void on_batch(void *state, const struct hp_batch *batch)
                        at ? at[1] - at[0] : 0);
         }
         t->instructions += b->insns;
+        if (t->in_call)
+            print_syscall(t);
     }
 }
 
@@ -122,8 +163,11 @@ static void on_event(void *state, const struct hp_event *event)
             print_more(d, event->block, event->addresses, event->n_addresses);
         }
         t->instructions += event->insns;
-    } else if (is_of_thread(d, t->id) && d->seen >= d->skip &&
-               (d->count == 0 || d->seen - d->skip <= d->count)) {
+        print_syscall(t);
+        return;
+    }
+    print_syscall(t);
+    if (is_shown(t)) {
         const char *how = event->exact ? " loaded" : " unloaded";
         printf("%u %12" PRIu64 "  [%s %" PRIu64 "%s]\n", t->id, t->instructions,
                hp_event_name(event->kind), event->value, event->kind == HP_EVENT_MODULE ? how : "");
@@ -156,6 +200,7 @@ static const struct hp_profiler_ops ops = {.name = "dump",
                                            .start_thread = start_thread,
                                            .batch = on_batch,
                                            .event = on_event,
+                                           .syscall = on_syscall,
                                            .free = free_dump};
 
 static enum hp_err attach(void *context, struct hp_session *session)

@@ -38,6 +38,7 @@ static pthread_key_t thread_key;
 static __thread struct hp_writer writer __attribute__((tls_model("initial-exec")));
 static __thread bool thread_known __attribute__((tls_model("initial-exec")));
 static __thread bool just_forked __attribute__((tls_model("initial-exec")));
+static __thread uint64_t call_since __attribute__((tls_model("initial-exec")));
 static __thread uint32_t child_serial __attribute__((tls_model("initial-exec")));
 
 /* --- Execution -------------------------------------------------------------------------------- */
@@ -263,10 +264,48 @@ static void note_exec(uint64_t path)
     hp_writer_event(arena, &writer, hp_word_event(HP_WORD_EXEC, 0), &id, 1);
 }
 
+/* QEMU's errors: the call will be made again after a signal's handler; it was a signal return. */
+#define QEMU_RESTARTS  (-512)
+#define QEMU_SIGRETURN (-513)
+
+static void put_call(int64_t number, enum hp_call_end end, uint32_t error, uint64_t ns)
+{
+    const uint32_t payload[] = {(uint32_t)number, (uint32_t)ns, (uint32_t)(ns >> 32), 0};
+    hp_writer_event(arena, &writer, hp_call_word(end, error), payload, 4);
+}
+
+/* What never returns is told here, without a time: a signal return returns, but elsewhere. */
+static void begin_call(int64_t number)
+{
+    if (!arena->calls)
+        return;
+    enum hp_syscall_kind kind = hp_syscall_kind(syscalls, number);
+    bool returns =
+        kind != HP_SYSCALL_EXIT && kind != HP_SYSCALL_EXECVE && kind != HP_SYSCALL_EXECVEAT;
+    call_since = hp_writer_now();
+    if (kind == HP_SYSCALL_SIGRETURN)
+        put_call(number, HP_CALL_UNTIMED, 0, 0);
+    else
+        hp_writer_call(&writer, (uint32_t)number, returns ? call_since : 0);
+}
+
+static void end_call(int64_t number, int64_t result)
+{
+    if (!call_since || result == QEMU_SIGRETURN)
+        return;
+    uint64_t now = hp_writer_now(), ns = now > call_since ? now - call_since : 0;
+    if (result == QEMU_RESTARTS)
+        put_call(number, HP_CALL_REPEATED, 0, ns);
+    else
+        put_call(number, HP_CALL_RETURNED, hp_call_error(result), ns);
+    hp_writer_called(&writer);
+}
+
 static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t a1, uint64_t a2,
                        uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8)
 {
     (void)id, (void)cpu, (void)a3, (void)a4, (void)a5, (void)a6, (void)a7, (void)a8;
+    begin_call(number);
     switch (hp_syscall_kind(syscalls, number)) {
     case HP_SYSCALL_SIGACTION: note_handler((uint32_t)a1, a2); break;
     case HP_SYSCALL_SIGRETURN:
@@ -275,6 +314,7 @@ static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64
     case HP_SYSCALL_EXECVE: note_exec(a1); break;
     case HP_SYSCALL_EXECVEAT: note_exec(a2); break;
     case HP_SYSCALL_MAP: hp_modules_changed(); break;
+    case HP_SYSCALL_EXIT:
     case HP_SYSCALL_OTHER: break;
     }
 }
@@ -295,6 +335,7 @@ static void on_syscall_return(qemu_plugin_id_t id, unsigned cpu, int64_t number,
     case HP_SYSCALL_MAP: hp_modules_changed(); break;
     default: break;
     }
+    end_call(number, result);
 }
 
 /* --- Start and end ---------------------------------------------------------------------------- */
@@ -319,6 +360,7 @@ static void after_fork_parent(void)
 static void after_fork_child(void)
 {
     hp_writer_after_fork(&writer, child_serial, arena->follow != 0);
+    call_since = 0; /* the call is the parent's */
 }
 
 /* The process exits normally: marks all its threads. */
@@ -326,9 +368,12 @@ static void on_exit_process(qemu_plugin_id_t id, void *data)
 {
     (void)id, (void)data;
     int32_t pid = getpid();
+    uint64_t now = hp_writer_now();
     for (uint32_t i = 0; i < arena->rings_used; i++)
-        if (arena->rings[i].pid == pid && arena->rings[i].state == HP_RING_ACTIVE)
+        if (arena->rings[i].pid == pid && arena->rings[i].state == HP_RING_ACTIVE) {
+            atomic_store(&arena->rings[i].ended, now);
             atomic_store(&arena->rings[i].end_reason, HP_END_EXIT);
+        }
 }
 
 /* QEMU reports a fatal signal on stderr; the program alone would not. All other output passes. */

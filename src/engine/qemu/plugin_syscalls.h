@@ -14,6 +14,7 @@ enum hp_syscall_kind {
     HP_SYSCALL_EXECVE,   /* path */
     HP_SYSCALL_EXECVEAT, /* directory, path */
     HP_SYSCALL_MAP,      /* changes what is mapped where */
+    HP_SYSCALL_EXIT,     /* of a thread, or of all */
 };
 
 struct hp_syscalls;

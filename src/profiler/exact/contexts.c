@@ -2,6 +2,7 @@
 #include "profiler/exact/contexts.h"
 
 #include "base/grow.h"
+#include "profiler/exact/syscalls.h"
 #include "profiler/result.h"
 
 #include <stdlib.h>
@@ -487,6 +488,8 @@ enum hp_err hp_exact_contexts_finish(struct hp_exact_thread *t, uint32_t thread,
             err = add_context_count(context, thread, indices[t->context_more[i].parent], result,
                                     known, &indices[i]);
     }
+    if (err == HP_OK)
+        err = hp_exact_syscalls_finish(t, thread, indices, result->profile);
     free(indices);
     if (err == HP_OK && cut)
         err = hp_profile_note(result->profile, cut, "contexts",

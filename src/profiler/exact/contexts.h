@@ -102,7 +102,7 @@ void hp_exact_contexts_seal(struct hp_exact_thread *thread);
  * counts once. */
 enum hp_err hp_exact_contexts_rename(struct hp_exact_thread *thread);
 
-/* Adds the contexts of a sealed thread to the profile. `known` has the profile's contexts, by
+/* Adds the contexts of a sealed thread to the profile, and its system calls. `known` has the profile's contexts, by
  * (parent + 1) << 32 | function. */
 enum hp_err hp_exact_contexts_finish(struct hp_exact_thread *thread, uint32_t index,
                                      struct hp_result *result, struct hp_map64 *known);

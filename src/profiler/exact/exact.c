@@ -5,8 +5,10 @@
 #include "profiler/exact/contexts.h"
 #include "profiler/exact/excursions.h"
 #include "profiler/exact/loops.h"
+#include "profiler/exact/syscalls.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* --- Threads ---------------------------------------------------------------------------------- */
 
@@ -51,6 +53,7 @@ static void free_tables(struct hp_exact_thread *thread)
     hp_search_fini(&thread->search);
     hp_map64_fini(&thread->call_of);
     hp_map64_fini(&thread->context_of);
+    hp_exact_syscalls_seal(thread);
 }
 
 void hp_exact_forget(struct hp_exact_thread *thread)
@@ -69,6 +72,7 @@ void hp_exact_forget(struct hp_exact_thread *thread)
     thread->contexts = NULL;
     thread->context_more = NULL;
     thread->n_calls = thread->n_activities = thread->n_contexts = 0;
+    hp_exact_syscalls_fini(thread);
 }
 
 static void free_thread(struct hp_exact_thread *thread)
@@ -133,6 +137,8 @@ static bool seal_tables(struct hp_exact_thread *t, struct hp_map64 *index)
 void hp_exact_seal(struct hp_exact_thread *t)
 {
     struct hp_map64 index = {0};
+    if (!t->sealed)
+        hp_exact_syscalls_settle(t);
     if (t->n_frames)
         hp_exact_unwind(t); /* it did not end properly */
     if (t->loops)
@@ -359,11 +365,47 @@ static void count_steps(struct hp_exact_thread *t, const struct hp_step *steps, 
         t->loops->current = t->exact->lasts[steps[n].unit];
 }
 
+/* Stops at each system call, to see where the stack is. What comes then begins with the last block
+ * alone, as in any steps. */
+static __attribute__((noinline)) void count_with_syscalls(struct hp_exact_thread *t,
+                                                          const struct hp_step *all, size_t n)
+{
+    struct hp_step *steps = t->exact->buffer;
+    size_t done = 0;
+    if (all != steps)
+        memcpy(steps, all, (n + 1) * sizeof *steps);
+    for (size_t i = 0; i < t->syscalls.n_pending;) {
+        size_t at = t->syscalls.pending[i].at < n ? t->syscalls.pending[i].at : n;
+        if (at > done || t->fresh)
+            count_steps(t, steps + done, at - done);
+        done = at;
+        steps[at].first = t->exact->lasts[steps[at].unit];
+        steps[at].unit = t->exact->spots[steps[at].first].unit;
+        i = hp_exact_syscalls_here(t, i, at == n ? SIZE_MAX : at);
+    }
+    t->syscalls.n_pending = 0;
+    if (done < n)
+        count_steps(t, steps + done, n - done);
+}
+
+static void count_all(struct hp_exact_thread *t, const struct hp_step *steps, size_t n)
+{
+    if (__builtin_expect(t->syscalls.n_pending != 0, 0))
+        count_with_syscalls(t, steps, n);
+    else
+        count_steps(t, steps, n);
+}
+
 static void on_steps(void *state, const struct hp_steps *steps)
 {
     struct hp_exact_thread *t = state;
     if (cover_code(t))
-        count_steps(t, steps->steps, steps->n);
+        count_all(t, steps->steps, steps->n);
+}
+
+static void on_syscall(void *state, size_t at, const struct hp_syscall *call)
+{
+    hp_exact_syscall(state, at, call);
 }
 
 /* All edges of a thread at once. It gets no tables by unit: there may be many threads, each of
@@ -392,7 +434,7 @@ static void on_batch(void *state, const struct hp_batch *batch)
     for (size_t i = 0; i <= batch->n; i++)
         steps[i] = (struct hp_step){.unit = t->exact->spots[batch->blocks[i]].unit,
                                     .first = batch->blocks[i]};
-    count_steps(t, steps, batch->n);
+    count_all(t, steps, batch->n);
 }
 
 /* A block without a known successor. */
@@ -424,8 +466,13 @@ static void count_tail(struct hp_exact_thread *t, const struct hp_event *event)
 static void on_event(void *state, const struct hp_event *event)
 {
     struct hp_exact_thread *t = state;
+    if (event->kind != HP_EVENT_TAIL) /* which may be the thread's first block */
+        hp_exact_syscalls_settle(t);
     switch (event->kind) {
-    case HP_EVENT_TAIL: count_tail(t, event); break;
+    case HP_EVENT_TAIL:
+        count_tail(t, event);
+        hp_exact_syscalls_settle(t);
+        break;
     case HP_EVENT_SIGNAL: hp_exact_enter_signal(t); break;
     case HP_EVENT_SIGRETURN: hp_exact_leave_signal(t); break;
     case HP_EVENT_LOST:
@@ -468,6 +515,7 @@ static const struct hp_profiler_ops ops = {
     .steps = on_steps,
     .edges = on_edges,
     .event = on_event,
+    .syscall = on_syscall,
     .finish = hp_exact_finish,
     .free = free_exact,
 };

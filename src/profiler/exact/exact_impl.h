@@ -165,6 +165,15 @@ struct hp_exact_edge {
     uint64_t count;
 };
 
+/* System calls of a thread (syscalls.h). */
+struct hp_exact_syscalls {
+    struct hp_map64 of;            /* context << 32 | block -> the first of these, chained */
+    struct hp_exact_syscall *all;
+    size_t n, cap;
+    struct hp_exact_pending *pending; /* that come with the next steps */
+    size_t n_pending, cap_pending;
+};
+
 struct hp_exact_thread {
     struct hp_exact *exact;
     struct hp_thread info;
@@ -200,6 +209,7 @@ struct hp_exact_thread {
     struct hp_map64 context_of; /* -> context */
     size_t n_contexts, cap_contexts;
     size_t n_own_contexts;              /* of them, those of functions */
+    struct hp_exact_syscalls syscalls;
     struct hp_exact_loop_thread *loops; /* loops.h; NULL: not requested */
 };
 

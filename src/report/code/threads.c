@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/fields.h"
+#include "report/syscalls/syscalls.h"
 #include "report/text.h"
 
 const struct hp_pthread_name *hp_thread_names_of(const struct hp_profile *profile, uint32_t thread)
@@ -17,6 +17,21 @@ static const void *find_names(const struct hp_field_input *input)
 
 const struct hp_field_row hp_field_thread_names = {HP_ROW_THREAD_NAME, find_names, false};
 
+enum { LIVED, IN_SYSCALLS, PART_IN_SYSCALLS };
+
+static struct hp_cell get_time(const struct hp_field_input *in)
+{
+    const struct hp_profile *p = in->tables->profile;
+    uint64_t lived = hp_thread_time(p, in->row->item);
+    if (!lived || (!p->n_syscalls && in->field->value != LIVED))
+        return hp_cell_none();
+    if (in->field->value == LIVED)
+        return hp_cell_number(lived);
+    uint64_t ns = hp_thread_in_syscalls(p, in->row->item);
+    return in->field->value == IN_SYSCALLS ? hp_cell_number(ns)
+                                           : hp_cell_fraction(hp_number_share(ns, lived));
+}
+
 static const struct hp_field fields[] = {
     {"thread", "its number in this profile", .from = HP_FROM_ITEM},
     {"pid", "of its process", .kind = HP_FIELD_OF_RUN},
@@ -29,12 +44,19 @@ static const struct hp_field fields[] = {
     {"blocks", "executed", HP_COUNTED(1)},
     {"branches", "executed", HP_COUNTED(2)},
     {"share", "of `instructions` in all of them", HP_SHARE(0)},
+    {"ns", "from its beginning to its end; null: not known", .kind = HP_FIELD_OF_RUN,
+     .get = get_time, .value = LIVED, .timed = true},
+    {"syscall_ns", "of `ns`, in system calls; null: not known", .kind = HP_FIELD_OF_RUN,
+     .get = get_time, .value = IN_SYSCALLS, .timed = true},
+    {"in_syscalls", "the same as a share of `ns`", .kind = HP_FIELD_OF_RUN, .get = get_time,
+     .value = PART_IN_SYSCALLS, .timed = true},
     {0}};
 
 static const struct hp_column columns[] = {{"share", .right = true, .heat = true},
                                            {"instructions", .right = true},
                                            {"blocks", .right = true},
                                            {"branches", .right = true},
+                                           {"in syscalls", .right = true, .field = "in_syscalls"},
                                            {"thread", .plain = true, .right = true},
                                            {"pid", .right = true},
                                            {"tid", .right = true},

@@ -427,7 +427,7 @@ static bool is_asked_for(const struct hp_query *query, const struct hp_tables *t
     if (!query->words->function && !query->words->module)
         return true;
     meet(&met, view, row);
-    return (met.function || !query->words->function || view->of_function) &&
+    return (met.function || !query->words->function || view->of_function || view->chooses) &&
            (met.module || !query->words->module);
 }
 

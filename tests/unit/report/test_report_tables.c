@@ -411,7 +411,8 @@ static void view_names_round_trip(void **state)
         hp_error_text(),
         "no view \"nonsense\": there are summary, functions, blocks, edges, "
         "calls, callers, contexts, lines, processes, threads, modules, loops, paths, predictions, "
-        "hotspots, loop-models, partition, machine, traces, instructions, cpi, sampling "
+        "hotspots, loop-models, partition, syscalls, syscall-paths, machine, traces, instructions, "
+        "cpi, sampling "
         "and all");
 }
 

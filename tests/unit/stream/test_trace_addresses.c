@@ -130,7 +130,7 @@ static void addresses_come_back_with_their_words(void **state)
     const struct hp_trace_info *info = hp_trace_reader_info(r.reader);
     assert_true(info->run.addresses);
     assert_int_equal(info->addresses, did[0].n_addresses + did[1].n_addresses);
-    assert_int_equal(info->version, 3);
+    assert_int_equal(info->version, 4);
     for (int t = 0; t < 2; t++)
         same_thread(&r.threads[t], &did[t]);
     assert_int_equal(r.errors, 0);

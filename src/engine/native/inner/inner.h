@@ -258,6 +258,8 @@ struct hp_file_id hp_file_id(int fd);
 /* The processor's clock, 0 where the program has disabled reading it; and the nanoseconds that this
  * many ticks are. */
 uint64_t hp_engine_ticks(void);
+/* Nanoseconds of the monotonic clock, quickly where that is possible. */
+uint64_t hp_engine_now(void);
 uint64_t hp_engine_ns(uint64_t ticks);
 
 /* The lock of translation: cache, tables, maps, memory. Never taken on the executed path. */

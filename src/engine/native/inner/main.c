@@ -100,6 +100,15 @@ uint64_t hp_engine_ticks(void)
     return (uint64_t)high << 32 | low;
 }
 
+uint64_t hp_engine_now(void)
+{
+    const struct hp_ticks *known = &hp_engine.arena->ticks;
+    uint64_t rate = atomic_load_explicit(&known->rate, memory_order_relaxed);
+    if (!rate || hp_engine.has_no_clock)
+        return hp_writer_now();
+    return hp_ticks_to_ns(known, rate, hp_engine_ticks());
+}
+
 uint64_t hp_engine_ns(uint64_t ticks)
 {
     struct {
@@ -274,6 +283,8 @@ static void end_former_program(uint32_t process)
     for (uint32_t i = 0; i < atomic_load(&arena->rings_used) && i < arena->shape.rings; i++)
         if (process && arena->rings[i].process == process &&
             atomic_load(&arena->rings[i].state) == HP_RING_ACTIVE) {
+            if (!atomic_load(&arena->rings[i].ended))
+                atomic_store(&arena->rings[i].ended, hp_writer_now());
             atomic_store(&arena->rings[i].end_reason, HP_END_EXEC);
             atomic_store(&arena->rings[i].state, HP_RING_FINISHED);
         }

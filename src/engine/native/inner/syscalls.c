@@ -219,6 +219,8 @@ void hp_exec_announce(struct hp_self *self, const char *path, bool observed)
     struct hp_arena_record record = {.length = (uint32_t)strlen(path)};
     uint32_t id = hp_arena_add_record(hp_engine.arena, &record, path);
     hp_words_event(self, hp_word_event(HP_WORD_EXEC, observed), &id, 1);
+    if (self->writer.ring)
+        atomic_store(&self->writer.ring->ended, hp_writer_now());
     hp_addresses_finish_thread(self);
     hp_process_add_stats();
 }
@@ -236,6 +238,8 @@ static enum outcome sys_exec(struct hp_self *self, bool at)
     }
     long result = hp_exec(self, args);
     hp_words_event(self, hp_word_event(HP_WORD_EXEC_FAILED, 0), NULL, 0);
+    if (self->writer.ring)
+        atomic_store(&self->writer.ring->ended, 0);
     hp_addresses_go_on(self);
     return result == HP_EXEC_AGAIN ? AGAIN : answer(self, result);
 }
@@ -511,6 +515,50 @@ static enum outcome judge_and_make_call(struct hp_self *self)
     return make_call(self);
 }
 
+/* --- Their number and time -------------------------------------------------------------------- */
+
+/* A call under way. */
+struct timed {
+    const struct hp_ring *ring; /* of its thread; a forked child has another */
+    uint32_t number, id;        /* id: the segment that it ended */
+    uint64_t since;
+};
+
+static void put_call(struct hp_self *self, const struct timed *call, enum hp_call_end end,
+                     uint32_t error, uint64_t ns)
+{
+    const uint32_t payload[] = {call->number, (uint32_t)ns, (uint32_t)(ns >> 32), call->id};
+    hp_words_event(self, hp_call_word(end, error), payload, 4);
+}
+
+/* What never returns is told here, without a time: rt_sigreturn returns, but elsewhere. */
+static struct timed begin_call(struct hp_self *self, uint32_t id)
+{
+    struct timed call = {
+        .ring = self->writer.ring, .number = (uint32_t)hp_call_number(self), .id = id};
+    bool returns = !never_returns(self) && call.number != SYS_execve && call.number != SYS_execveat;
+    if (!hp_engine.arena->calls)
+        return call;
+    call.since = hp_engine_now();
+    if (call.number == SYS_rt_sigreturn)
+        put_call(self, &call, HP_CALL_UNTIMED, 0, 0);
+    else
+        hp_writer_call(&self->writer, call.number, returns ? call.since : 0);
+    return call;
+}
+
+static void end_call(struct hp_self *self, const struct timed *call, bool again)
+{
+    if (!hp_engine.arena->calls || self->writer.ring != call->ring)
+        return;
+    uint64_t now = hp_engine_now(), ns = now > call->since ? now - call->since : 0;
+    if (again)
+        put_call(self, call, HP_CALL_REPEATED, 0, ns);
+    else
+        put_call(self, call, HP_CALL_RETURNED, hp_call_error((int64_t)self->regs.r[RAX]), ns);
+    hp_writer_called(&self->writer);
+}
+
 /* Makes the call that ended segment `id`, `insns` instructions long. 0: not recorded. */
 static _Noreturn void make_recorded(struct hp_self *self, uint64_t behind, uint32_t id,
                                     uint32_t insns)
@@ -521,9 +569,12 @@ static _Noreturn void make_recorded(struct hp_self *self, uint64_t behind, uint3
         hp_words_ran(self, id, false, behind);
     self->regs.r[RCX] = behind; /* as the instruction does */
     self->regs.r[R11] = self->regs.flags;
+    struct timed call = begin_call(self, id);
     if (id && never_returns(self))
         hp_words_not_ended(self, id, insns);
-    if (judge_and_make_call(self) == AGAIN) {
+    bool again = judge_and_make_call(self) == AGAIN;
+    end_call(self, &call, again);
+    if (again) {
         behind -= HP_SYSCALL_LENGTH;
         if (id)
             hp_words_not_ended(self, id, insns - 1u);

@@ -466,13 +466,17 @@ static bool has_borrowers(const struct hp_self *self)
 static void end_process(struct hp_self *self)
 {
     struct hp_arena *arena = hp_engine.arena;
+    uint64_t now = hp_writer_now();
     if (!self->is_vforked) {
         hp_lock();
         hp_threads_leave_cache(self, 20000, false);
         hp_process_add_stats();
         for (uint32_t i = 0; i < atomic_load(&arena->rings_used); i++)
-            if (arena->rings[i].process == self->number && arena->rings[i].state == HP_RING_ACTIVE)
+            if (arena->rings[i].process == self->number &&
+                arena->rings[i].state == HP_RING_ACTIVE) {
+                atomic_store(&arena->rings[i].ended, now);
                 atomic_store(&arena->rings[i].end_reason, HP_END_EXIT);
+            }
         for (struct hp_self *t = hp_threads; t; t = t->next_thread)
             if (t->in_use && t->process == self->process && t->tid)
                 hp_addresses_finish_thread(t);

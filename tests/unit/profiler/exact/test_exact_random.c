@@ -44,7 +44,9 @@ struct model {
     uint32_t n_counts;
     struct context contexts[MAX_CONTEXTS]; /* the first is below all */
     size_t n_contexts, most_contexts, n_signals;
-    uint64_t cut;                   /* calls without a context of their own */
+    uint64_t syscalls[MAX_CONTEXTS]; /* by context */
+    size_t pending; /* system calls of the block that comes next, or of where an event comes */
+    uint64_t cut;   /* calls without a context of their own */
     uint64_t joined[MAX_FUNCTIONS]; /* as inclusive, of functions that become one after the run, */
     struct hp_map64 joined_index;   /* and of calls between them: caller << 32 | callee */
     uint64_t joined_weights[65536];
@@ -53,6 +55,7 @@ struct model {
 
 enum { KEY_BLOCK, KEY_EDGE, KEY_CALL };
 
+#define ERRING 2 /* the number of the calls that return an error */
 #define JOINED 4 /* that many functions become one */
 
 static uint32_t joined(uint32_t function)
@@ -270,18 +273,32 @@ static void model_transfer(struct model *m, uint32_t a, uint32_t b)
     }
 }
 
+static void count_syscalls(struct model *m)
+{
+    m->syscalls[m->depth ? m->frames[m->depth - 1].context : 0] += m->pending;
+    m->pending = 0;
+}
+
 static void model_run(struct model *m, const struct recorder *r)
 {
     bool fresh = true;
     for (size_t i = 0; i < r->n; i++) {
         const struct item *item = &r->items[i];
         bool tail = item->event == HP_EVENT_TAIL + 1;
+        if (item->event == RECORDED_SYSCALL) {
+            m->pending++;
+            continue;
+        }
+        if (!tail && item->event)
+            count_syscalls(m);
         if ((tail || !item->event) && fresh) {
             enter(m, BASE, 0, function_at(item->value), HP_NO_ID, true);
             fresh = false;
         }
-        if (tail || !item->event)
+        if (tail || !item->event) {
             spend(m, item->block);
+            count_syscalls(m);
+        }
         if (!item->event)
             model_transfer(m, item->block, item->next);
         if (item->event == HP_EVENT_SIGNAL + 1) {
@@ -335,6 +352,35 @@ static uint64_t compare_calls(const struct hp_profile *profile, struct model *m)
     return profile->n_call_counts;
 }
 
+static uint64_t called; /* system calls that were compared */
+static bool spoiling;   /* they may say anything */
+
+/* `index`: of the profile's contexts, by the model's. */
+static void compare_syscalls(const struct hp_profile *profile, const struct model *m,
+                             const uint32_t *index)
+{
+    uint64_t *expected = calloc(profile->n_contexts + 1, sizeof *expected);
+    uint64_t *found = calloc(profile->n_contexts + 1, sizeof *found);
+    for (size_t i = 0; i <= m->n_contexts; i++) {
+        expected[index[i] == HP_PROFILE_NONE ? profile->n_contexts : index[i]] += m->syscalls[i];
+        called += m->syscalls[i];
+    }
+    for (size_t i = 0; i < profile->n_syscalls; i++) {
+        const struct hp_psyscall *s = &profile->syscalls[i];
+        found[s->context == HP_PROFILE_NONE ? profile->n_contexts : s->context] += s->calls;
+        if (spoiling)
+            continue;
+        assert_int_equal(s->ns, 3 * s->calls);
+        assert_int_equal(s->max_ns, 3);
+        assert_int_equal(s->timed, s->calls);
+        assert_int_equal(s->errors, s->number == ERRING ? s->calls : 0);
+    }
+    for (size_t i = 0; i <= profile->n_contexts; i++)
+        assert_int_equal(found[i], expected[i]);
+    free(expected);
+    free(found);
+}
+
 /* What handlers did is beside what they interrupted; what ran where one should have begun, but did
  * not, is of no function. */
 static void compare_contexts(const struct hp_profile *profile, const struct model *m)
@@ -355,6 +401,7 @@ static void compare_contexts(const struct hp_profile *profile, const struct mode
         if (!signal)
             index[i] = at;
     }
+    compare_syscalls(profile, m, index);
     for (size_t i = 0; i < profile->n_context_counts; i++) {
         const struct hp_pcontext_count *c = &profile->context_counts[i];
         assert_int_equal(c->self, sums[c->item].self);
@@ -418,6 +465,12 @@ static void pass_event(struct hp_sink *sink, const struct hp_event *event)
     s->exact->ops->event(s->state, event);
 }
 
+static void pass_syscall(struct hp_sink *sink, size_t at, const struct hp_syscall *call)
+{
+    struct stepping *s = (struct stepping *)sink;
+    s->exact->ops->syscall(s->state, at, call);
+}
+
 static uint64_t excursions; /* that were counted, not shown to the stack */
 
 static uint64_t count_excursions(const struct hp_exact_thread *t)
@@ -433,7 +486,8 @@ static struct hp_profile *run_steps(struct stream *s, struct hp_functions *funct
                                     const uint32_t *words, size_t n, size_t most_contexts,
                                     struct hp_cursor_stats *stats)
 {
-    struct stepping by = {.sink = {.steps = pass_steps, .event = pass_event}};
+    struct stepping by = {
+        .sink = {.steps = pass_steps, .event = pass_event, .syscall = pass_syscall}};
     const struct hp_thread thread = {.id = 0, .pid = 10, .tid = 10};
     struct hp_cursor *cursor;
     struct hp_profile *profile;
@@ -590,6 +644,7 @@ static void count_words(struct counting *c, const uint32_t *words, size_t n)
             count_part(c, c->last, UINT16_MAX);
             count_word(c, words[i]);
             break;
+        case HP_WORD_SYSCALL: i += (size_t)hp_word_payload(words[i]); break;
         default: fail();
         }
     }
@@ -693,6 +748,7 @@ static void check_stream(struct stream *s, const uint32_t *words, size_t n, bool
     m->most_contexts = n % 4 ? HP_EXACT_CONTEXTS : 1 + n / 4 % 32;
     ((struct hp_exact *)exact)->most_contexts = m->most_contexts;
     recorder_add(&s->recorder, exact);
+    s->recorder.sink.syscall = record_syscall;
     feed(s, words, n);
     uint64_t running = peek_calls(exact);
     assert_int_equal(hp_cursor_end(s->cursor, HP_END_EXIT), HP_OK);
@@ -726,6 +782,29 @@ static bool has_no_pieces(const struct program *p, const struct hp_code *code)
     return true;
 }
 
+/* Puts system calls behind some of the words of a program: at most two behind one. */
+static void add_syscalls(struct program *p)
+{
+    uint32_t *old = p->words;
+    size_t n_old = p->n_words;
+    p->words = NULL;
+    p->n_words = p->cap_words = 0;
+    for (size_t i = 0; i < n_old; i++) {
+        bool is_cut =
+            i + 1 < n_old && old[i + 1] & HP_WORD_EVENT && hp_word_kind(old[i + 1]) == HP_WORD_CUT;
+        put_word(p, old[i]);
+        for (int k = 0; !(old[i] & HP_WORD_EVENT) && !is_cut && k < 2 && chance(p, 15); k++) {
+            uint32_t number = 1 + random_below(&p->seed, 3);
+            put_word(p, hp_call_word(HP_CALL_RETURNED, number == ERRING ? 9 : 0));
+            put_word(p, number);
+            put_word(p, 3);
+            put_word(p, 0);
+            put_word(p, 0);
+        }
+    }
+    free(old);
+}
+
 static void count_programs(uint64_t first, uint64_t last, bool native, uint32_t spoilt)
 {
     for (uint64_t seed = first; seed <= last; seed++) {
@@ -736,7 +815,10 @@ static void count_programs(uint64_t first, uint64_t last, bool native, uint32_t 
             program_make_native(&p);
         stream_init(&s);
         program_run(&p, &s, 50 + random_below(&p.seed, 400));
+        if (seed % 2)
+            add_syscalls(&p);
         spoil(&p, spoilt);
+        spoiling = spoilt > 0;
         check_stream(&s, p.words, p.n_words, native && spoilt == 0 && has_no_pieces(&p, s.code));
         stream_fini(&s);
         program_fini(&p);
@@ -899,6 +981,7 @@ static void random_programs_are_counted(void **state)
     assert_true(joined_exactly > 250);
     assert_true(counted > 250);
     assert_true(counted_parts > 1000);
+    assert_true(called > 1000);
 }
 
 static void spoilt_streams_are_counted(void **state)

@@ -13,6 +13,7 @@ static char *ask(const struct hp_view *view, enum hp_report_format format,
     fixture_add_insns(&profile);
     fixture_add_contexts(&profile);
     fixture_add_traces(&profile);
+    fixture_add_syscalls(&profile);
     return render(&profile,
                   &(struct hp_report_options){.view = view, .format = format, .query = query});
 }
@@ -95,9 +96,9 @@ static void threads(void **state)
     check(&hp_view_functions, ASK(.process = "100", .filter = "calls = 5"),
           "demo+0x2000,demo,demo+0x2000,,0,40,40,5,0.040000\r\n");
     check(&hp_view_threads, ASK(.thread = "1"),
-          "1,100,101,worker,./demo -x,376,84,80,0.376000\r\n");
+          "1,100,101,worker,./demo -x,376,84,80,0.376000,1000000000,900000030,0.900000\r\n");
     check(&hp_view_threads, ASK(.thread = "work", .process = "demo -x"),
-          "1,100,101,worker,./demo -x,376,84,80,0.376000\r\n");
+          "1,100,101,worker,./demo -x,376,84,80,0.376000,1000000000,900000030,0.900000\r\n");
     check(&hp_view_lines, ASK(.thread = "1", .filter = "line = 11"),
           "/src/demo.c,11,16,4,0.016000,work\r\n");
 }
