@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "base/settings.h"
 #include "cli/cli.h"
+#include "export/export.h"
 #include "profiler/models.h"
 
 #include <ctype.h>
@@ -183,15 +184,21 @@ static void print_model(const struct hp_model *model)
     }
 }
 
+static void print_family(const struct hp_model_family *family)
+{
+    printf("\n%s: %s\n", family->option, family->help);
+    for (unsigned m = 0; m < family->n_models; m++)
+        print_model(family->models[m]);
+}
+
 static void print_models(void)
 {
     printf("Models, their presets and keys: a text is \"PRESET,KEY=VALUE,...\".\n");
-    for (unsigned i = 0; i < hp_n_model_families; i++) {
-        const struct hp_model_family *family = hp_model_families[i];
-        printf("\n%s: %s\n", family->option, family->help);
-        for (unsigned m = 0; m < family->n_models; m++)
-            print_model(family->models[m]);
-    }
+    for (unsigned i = 0; i < hp_n_model_families; i++)
+        print_family(hp_model_families[i]);
+    for (const struct hp_export_format *const *format = hp_export_formats; *format; format++)
+        if ((*format)->settings)
+            print_family((*format)->settings);
 }
 
 /* --- hotpath help ----------------------------------------------------------------------------- */

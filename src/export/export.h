@@ -7,6 +7,7 @@
 #ifndef HP_EXPORT_EXPORT_H
 #define HP_EXPORT_EXPORT_H
 
+#include "base/settings.h"
 #include "hotpath/profile.h"
 #include "hotpath/profiler.h"
 #include "symbols/functions.h"
@@ -35,8 +36,18 @@ struct hp_export_request {
 /* In place of a thread: all of them, in the order in which they are read. */
 #define HP_STREAM_ALL HP_NO_ID
 
+/* What a run calls things. Functions may return NULL: not known. */
+struct hp_stream_names {
+    void *context;
+    char *const *command; /* of the program, ended by NULL; NULL: not known */
+    const char *(*text)(void *context, uint32_t id);   /* that an HP_EVENT_EXEC refers to */
+    const char *(*thread)(void *context, uint32_t id); /* of a thread; known at the end */
+};
+
 /* Where a format of a run writes, and what of. The state of such a format begins with this. */
 struct hp_stream_setup {
+    const char *settings; /* what was said behind the format's name, with it; where it has any */
+    struct hp_stream_names names;
     FILE *out;
     FILE *second; /* NULL: the format has no second file, or it is not wanted */
     struct hp_code *code;
@@ -53,6 +64,8 @@ struct hp_stream_block {
     uint32_t insns; /* that were executed: all, but of the last one of a thread or before a loss */
     uint8_t taken;  /* how it was left; 0 where nobody knows */
     const struct hp_block *code;
+    uint64_t next; /* address of what the thread executed next; 0: nobody knows */
+    const struct hp_thread *thread;
     const uint64_t *addresses; /* one for every memory operand of these; NULL: not known */
     size_t n_addresses;
 };
@@ -60,7 +73,8 @@ struct hp_stream_block {
 /* What a format is made of tells which of write(), block() and timing() it has. */
 struct hp_export_format {
     const char *name;
-    const char *summary; /* one line: what it is, and what reads it */
+    const char *summary;                    /* one line: what it is, and what reads it */
+    const struct hp_model_family *settings; /* "NAME,key=value"; NULL: it has none */
 
     /* Of a profile. HP_ERR_INVALID: it has not got what the format is made of; the text says how to
      * record it. */
@@ -71,6 +85,10 @@ struct hp_export_format {
      * on a machine in cycles. Write errors may be left to the file's error flag. */
     enum hp_err (*block)(void *state, const struct hp_stream_block *block);
     enum hp_err (*timing)(void *state, const struct hp_timing *timing);
+    /* Beside blocks: a thread begins, before its first block; its events, but for HP_EVENT_TAIL,
+     * which comes as a block. These may be NULL. */
+    enum hp_err (*thread)(void *state, const struct hp_thread *thread);
+    enum hp_err (*event)(void *state, const struct hp_thread *thread, const struct hp_event *event);
     size_t state_size; /* of the state, which is zero behind its setup at first */
     /* HP_ERR_INVALID, HP_ERR_UNSUPPORTED: not of this; the text says why. These may be NULL. */
     enum hp_err (*open)(void *state);
@@ -79,6 +97,7 @@ struct hp_export_format {
     void (*fini)(void *state);
     bool addresses;     /* it needs those of data */
     bool all;           /* it can be of all threads */
+    bool all_usual;     /* it is, unless --thread says otherwise */
     bool intervals;     /* it cuts the run */
     const char *second; /* behind the file's name it makes that of a second one: ".pc"; or NULL */
 };
@@ -86,7 +105,8 @@ struct hp_export_format {
 /* All of them, up to NULL. */
 extern const struct hp_export_format *const hp_export_formats[];
 
-/* HP_ERR_INVALID: there is none of that name (NULL: none was given); the text lists them. */
+/* By its name, behind which there may be settings after a comma. HP_ERR_INVALID: there is none of
+ * that name (NULL: none was given); the text lists them. */
 enum hp_err hp_export_find(const char *name, const struct hp_export_format **format);
 
 /* A profiler that gives what it gets to a format. It writes while the program runs: that is what it

@@ -20,7 +20,8 @@
     F(chrome)                                                                                      \
     F(llvm_sample)                                                                                 \
     F(autofdo)                                                                                     \
-    F(lcov)
+    F(lcov)                                                                                        \
+    F(perf)
 
 #define DECLARE(name) extern const struct hp_export_format hp_format_##name;
 FORMATS(DECLARE)
@@ -32,8 +33,12 @@ enum hp_err hp_export_find(const char *name, const struct hp_export_format **for
 {
     struct hp_strbuf names HP_CLEANUP(hp_strbuf_fini) = {0};
     for (size_t i = 0; (*format = hp_export_formats[i]); i++) {
-        if (name && strcmp((*format)->name, name) == 0)
+        size_t n = strlen((*format)->name);
+        bool same = name && strncmp((*format)->name, name, n) == 0;
+        if (same && (!name[n] || (name[n] == ',' && (*format)->settings)))
             return HP_OK;
+        if (same && name[n] == ',')
+            return hp_fail(HP_ERR_INVALID, "the format '%s' has no settings", (*format)->name);
         hp_strbuf_format(&names, "%s%s", i ? ", " : "", (*format)->name);
     }
     if (!name)

@@ -5,28 +5,46 @@
 
 #include <errno.h>
 
+/* A thread. */
+struct side {
+    struct stream *stream;
+    struct hp_thread thread;
+    bool wanted;
+    struct side *next;
+};
+
 struct stream {
     struct hp_profiler base; /* first */
     const struct hp_export_format *format;
     struct hp_stream_setup *state; /* of the format: this, and what it has behind it; behind us */
-    struct side {
-        struct stream *stream;
-        bool wanted;
-    } wanted, others; /* threads */
+    struct side *sides;
     enum hp_err failure;
     char text[256];
 };
+
+/* Keeps a failure of the format: nothing is written after it. */
+static void keep(struct stream *s, enum hp_err err)
+{
+    s->failure = err;
+    if (err != HP_OK)
+        snprintf(s->text, sizeof s->text, "%s", hp_error_text());
+}
 
 static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_thread *info,
                                 void **state)
 {
     struct stream *s = (struct stream *)profiler;
     uint32_t wanted = s->state->thread;
-    *state = wanted == HP_STREAM_ALL || wanted == info->id ? &s->wanted : &s->others;
+    struct side *side;
+    HP_TRY(hp_new(&side, 1, sizeof *side));
+    *side = (struct side){s, *info, wanted == HP_STREAM_ALL || wanted == info->id, s->sides};
+    *state = s->sides = side;
+    if (side->wanted && s->format->thread && s->failure == HP_OK)
+        keep(s, s->format->thread(s->state, &side->thread));
     return HP_OK;
 }
 
-/* Gives a block or a timing to the format. Nothing is written after a failure. */
+/* Gives a block or a timing to the format. */
 static void put(const struct side *side, uint32_t insns, const struct hp_stream_block *block,
                 const struct hp_timing *timing)
 {
@@ -34,11 +52,9 @@ static void put(const struct side *side, uint32_t insns, const struct hp_stream_
     s->state->written->total += insns;
     if (!side->wanted || s->failure != HP_OK)
         return;
-    s->failure = block ? s->format->block(s->state, block) : s->format->timing(s->state, timing);
+    keep(s, block ? s->format->block(s->state, block) : s->format->timing(s->state, timing));
     if (s->failure == HP_OK)
         s->state->written->written += insns;
-    else
-        snprintf(s->text, sizeof s->text, "%s", hp_error_text());
 }
 
 static void on_batch(void *state, const struct hp_batch *batch)
@@ -46,8 +62,12 @@ static void on_batch(void *state, const struct hp_batch *batch)
     const struct side *side = state;
     for (size_t i = 0; side->stream->format->block && i < batch->n; i++) {
         const struct hp_block *code = &batch->table[batch->blocks[i]];
-        struct hp_stream_block block = {
-            .id = batch->blocks[i], .insns = code->insns, .taken = batch->taken[i], .code = code};
+        struct hp_stream_block block = {.id = batch->blocks[i],
+                                        .insns = code->insns,
+                                        .taken = batch->taken[i],
+                                        .code = code,
+                                        .next = batch->table[batch->blocks[i + 1]].start,
+                                        .thread = &side->thread};
         if (batch->addresses) {
             block.addresses = batch->addresses + batch->address_at[i];
             block.n_addresses = batch->address_at[i + 1] - batch->address_at[i];
@@ -59,14 +79,20 @@ static void on_batch(void *state, const struct hp_batch *batch)
 static void on_event(void *state, const struct hp_event *event)
 {
     const struct side *side = state;
-    if (event->kind != HP_EVENT_TAIL || !side->stream->format->block)
+    struct stream *s = side->stream;
+    if (event->kind != HP_EVENT_TAIL) {
+        if (side->wanted && s->format->event && s->failure == HP_OK)
+            keep(s, s->format->event(s->state, &side->thread, event));
         return;
-    const struct hp_stream_block block = {
-        .id = event->block,
-        .insns = event->insns,
-        .code = hp_code_block(side->stream->state->code, event->block),
-        .addresses = event->addresses,
-        .n_addresses = event->n_addresses};
+    }
+    if (!s->format->block)
+        return;
+    const struct hp_stream_block block = {.id = event->block,
+                                          .insns = event->insns,
+                                          .code = hp_code_block(s->state->code, event->block),
+                                          .thread = &side->thread,
+                                          .addresses = event->addresses,
+                                          .n_addresses = event->n_addresses};
     put(side, block.insns, &block, NULL);
 }
 
@@ -98,6 +124,10 @@ static void free_stream(struct hp_profiler *profiler)
     struct stream *s = (struct stream *)profiler;
     if (s->format->fini)
         s->format->fini(s->state);
+    for (struct side *side = s->sides, *next; side; side = next) {
+        next = side->next;
+        free(side);
+    }
     free(s);
 }
 
@@ -119,7 +149,7 @@ enum hp_err hp_stream_profiler_new(const struct hp_export_format *format,
     HP_TRY(hp_new(&s, 1, sizeof *s + format->state_size));
     struct hp_stream_setup *state = (void *)(s + 1);
     *state = *setup;
-    *s = (struct stream){{&ops}, format, state, .wanted = {s, true}, .others = {s, false}};
+    *s = (struct stream){.base = {&ops}, .format = format, .state = state};
     setup->written->unit = "instructions";
     *profiler = &s->base;
     enum hp_err err = format->open ? format->open(state) : HP_OK;

@@ -148,9 +148,7 @@ static enum hp_err note_execs(struct hp_session *s, struct hp_profile *profile)
     const uint32_t *ids;
     size_t n = s->pipeline ? hp_pipeline_execs(s->pipeline, &ids) : 0;
     for (size_t i = 0; i < n; i++)
-        HP_TRY(note_exec(s, profile,
-                         s->reader ? hp_trace_reader_string(s->reader, ids[i])
-                                   : hp_live_string(s->live, ids[i])));
+        HP_TRY(note_exec(s, profile, hp_session_text(s, ids[i])));
     return HP_OK;
 }
 

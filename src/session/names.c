@@ -13,14 +13,26 @@ enum hp_err hp_names_begin(struct hp_names *names, const struct hp_thread *threa
     return HP_OK;
 }
 
-enum hp_err hp_names_take(struct hp_names *names, uint32_t thread, const struct hp_thread_names *is)
+/* NULL: it has not begun. */
+static struct hp_named *find(const struct hp_names *names, uint32_t thread)
 {
     size_t i = names->n; /* the latest first: they end soonest */
     while (i > 0 && names->all[i - 1].thread != thread)
         i--;
-    if (i == 0 || names->all[i - 1].name)
+    return i ? &names->all[i - 1] : NULL;
+}
+
+const char *hp_names_find(const struct hp_names *names, uint32_t thread)
+{
+    const struct hp_named *named = find(names, thread);
+    return named ? named->name : NULL;
+}
+
+enum hp_err hp_names_take(struct hp_names *names, uint32_t thread, const struct hp_thread_names *is)
+{
+    struct hp_named *named = find(names, thread);
+    if (!named || named->name)
         return HP_OK;
-    struct hp_named *named = &names->all[i - 1];
     named->pid = is->pid;
     named->ns = is->ns;
     named->name = strdup(is->name);

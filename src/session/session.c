@@ -54,6 +54,16 @@ struct hp_functions *hp_session_functions(struct hp_session *s)
     return s->functions;
 }
 
+char *const *hp_session_command(const struct hp_session *s)
+{
+    return s->run->command;
+}
+
+const char *hp_session_text(const struct hp_session *s, uint32_t id)
+{
+    return s->reader ? hp_trace_reader_string(s->reader, id) : hp_live_string(s->live, id);
+}
+
 struct hp_program *hp_session_program(struct hp_session *s)
 {
     return s->profilers.program;

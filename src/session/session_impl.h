@@ -68,6 +68,13 @@ struct hp_session {
 
 struct hp_functions *hp_session_functions(struct hp_session *session);
 
+/* What a run calls things. The program's arguments, ended by NULL; NULL: not known. */
+char *const *hp_session_command(const struct hp_session *session);
+/* What an HP_EVENT_EXEC refers to; NULL: not known. */
+const char *hp_session_text(const struct hp_session *session, uint32_t id);
+/* The name of a thread, known when it has ended; NULL: not known. */
+const char *hp_names_find(const struct hp_names *names, uint32_t thread);
+
 /* Before the run: what hot spots find becomes traces. Afterwards: what became of it. */
 enum hp_err hp_steer(struct hp_session *session);
 enum hp_err hp_steered_events(struct hp_session *session, struct hp_profile *profile);

@@ -54,6 +54,11 @@ bool hp_module_code_range(const struct hp_module_code *code, size_t i, uint64_t 
     return true;
 }
 
+uint64_t hp_module_code_file_offset(const struct hp_module_code *code, size_t i)
+{
+    return i < code->n ? code->ranges[i].offset : 0;
+}
+
 /* --- Opening ---------------------------------------------------------------------------------- */
 
 static enum hp_err add_range(struct hp_module_code *code, const GElf_Phdr *segment, uint64_t lowest,

@@ -29,6 +29,9 @@ void hp_module_code_close(struct hp_module_code *code);
 bool hp_module_code_range(const struct hp_module_code *code, size_t i, uint64_t *low,
                           uint64_t *high);
 
+/* Where the i-th code part is in the file. */
+uint64_t hp_module_code_file_offset(const struct hp_module_code *code, size_t i);
+
 /* The address that the file gives to offset 0: 0 in position-independent files. */
 uint64_t hp_module_code_base(const struct hp_module_code *code);
 

@@ -29,18 +29,31 @@ static void close_export(struct request **e)
     hp_outfile_abort(&(*e)->second);
 }
 
+static const char *text_of(void *session, uint32_t id)
+{
+    return hp_session_text(session, id);
+}
+
+static const char *name_of_thread(void *session, uint32_t id)
+{
+    return hp_names_find(&((struct hp_session *)session)->names, id);
+}
+
 static enum hp_err attach(void *context, struct hp_session *session)
 {
     struct request *e = context;
     struct hp_profiler *profiler;
-    struct hp_stream_setup setup = {.out = e->request.out,
-                                    .second = e->second.file,
-                                    .code = hp_session_code(session),
-                                    .program = hp_session_program(session),
-                                    .functions = hp_session_functions(session),
-                                    .thread = e->thread,
-                                    .interval = e->interval == HP_NOT_SAID ? 0 : e->interval,
-                                    .written = &e->request.written};
+    struct hp_stream_setup setup = {
+        .settings = e->name,
+        .names = {session, hp_session_command(session), text_of, name_of_thread},
+        .out = e->request.out,
+        .second = e->second.file,
+        .code = hp_session_code(session),
+        .program = hp_session_program(session),
+        .functions = hp_session_functions(session),
+        .thread = e->thread,
+        .interval = e->interval == HP_NOT_SAID ? 0 : e->interval,
+        .written = &e->request.written};
     HP_TRY(hp_stream_profiler_new(e->format, &setup, &profiler));
     return hp_session_add(session, profiler);
 }
@@ -55,7 +68,7 @@ static enum hp_err check_words(struct request *e, int n, int behind)
         return hp_fail(HP_ERR_INVALID,
                        "'%s' is made of one profile; record it first: hotpath record -o FILE -- "
                        "PROGRAM ARGUMENTS",
-                       e->name);
+                       e->format->name);
     if (n == 0)
         return hp_fail(HP_ERR_INVALID,
                        "neither a trace nor a program given; try: hotpath export --format %s -o "
@@ -90,7 +103,7 @@ static enum hp_err check_options(const struct request *e)
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i].given && !options[i].fits)
-            return hp_fail(HP_ERR_INVALID, "the format '%s' has no use for --%s", e->name,
+            return hp_fail(HP_ERR_INVALID, "the format '%s' has no use for --%s", e->format->name,
                            options[i].name);
     return HP_OK;
 }
@@ -101,9 +114,10 @@ static enum hp_err settle_options(struct request *e)
     struct hp_session_settings *settings = &e->session.settings;
     const struct hp_export_format *format = e->format;
     uint64_t thread = 0;
-    bool all = e->thread_name && strcmp(e->thread_name, "all") == 0;
+    bool all = e->thread_name ? strcmp(e->thread_name, "all") == 0 : format->all_usual;
     if (all && !format->all)
-        return hp_fail(HP_ERR_INVALID, "the format '%s' is of one thread: --thread N", e->name);
+        return hp_fail(HP_ERR_INVALID, "the format '%s' is of one thread: --thread N",
+                       format->name);
     if (e->thread_name && !all)
         HP_TRY(hp_parse_count(e->thread_name, &thread));
     if (thread >= HP_NO_ID)
@@ -207,7 +221,8 @@ static enum hp_err run(struct hp_invocation *call)
 }
 
 static const struct hp_option rows[] = {
-    {"format", 'f', HP_TEXT(name), "FORMAT", "what to write; required"},
+    {"format", 'f', HP_TEXT(name), "FORMAT",
+     "what to write, with settings where it has any (hotpath help models); required"},
     {"output", 'o', HP_TEXT(pattern), "FILE",
      "where to (default: standard output; %p: hotpath's process id)"},
     {"module", 0, HP_TEXT(request.module), "NAME",
@@ -222,7 +237,8 @@ static const struct hp_option rows[] = {
     {"interval", 0, HP_COUNT(interval), "N",
      "of vectors: instructions of an interval (default: 100M; at least 4096)"},
     {"thread", 't', HP_TEXT(thread_name), "N",
-     "which thread (default: 0, that of the program's start; of vectors also: all)"},
+     "which thread (default: 0, that of the program's start; of vectors also: all; of samples all "
+     "by default)"},
     {"from", 0, HP_TEXT(session.settings.from), "FUNCTION", "start when FUNCTION is first entered"},
     {"after", 0, HP_COUNT(session.settings.after), "N", "skip N instructions (10M, 1G, ...)"},
     {"for", 0, HP_COUNT(session.settings.length), "N",
@@ -243,13 +259,15 @@ const struct hp_command hp_command_export = {
         "and predictors.\n"
         "\n"
         "Traces and vectors for simulators are made of a PROGRAM or a trace too: of all that one "
-        "thread executes, or of the part that --from, --after and --for say.\n",
+        "thread executes, or of the part that --from, --after and --for say. Samples for perf "
+        "likewise, of all threads.\n",
     .examples =
         "  hotpath export --format kanata -o ls.kanata -- ls\n"
         "  hotpath export --format o3 --machine vaswani --after 1M --for 2000 gzip.hptrace\n"
         "  hotpath export --format champsim --after 1G --for 100M -o gzip.champsim -- gzip -9k "
         "FILE\n"
-        "  hotpath export --format simpoint --interval 10M -o gzip.bb -- gzip -9k FILE\n",
+        "  hotpath export --format simpoint --interval 10M -o gzip.bb -- gzip -9k FILE\n"
+        "  hotpath export --format perf,period=1M,depth=32 -o gzip.perf -- gzip -9k FILE\n",
     .options = {rows, hp_options_engine},
     .list = "FORMAT",
     .values = {HP_VALUES(.session = {HP_CLI_SESSION_DEFAULTS, .settings.length = HP_NOT_SAID,
