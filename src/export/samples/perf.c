@@ -46,7 +46,8 @@ struct process {
     int32_t pid, parent;
     char name[HP_PERF_NAME];
     bool known;            /* the file knows it */
-    bool executed;         /* another program than its parent */
+    bool executed;         /* another program than its parent, or than before */
+    uint32_t program;      /* what it is called, as a text's number; after an exec */
     struct mapped *mapped; /* by module */
     size_t n_mapped;
     struct process *next;
@@ -120,6 +121,18 @@ static enum hp_err process_of(struct samples *s, const struct hp_thread *info,
     return HP_OK;
 }
 
+/* The process has become another program: what was in its memory is gone. What it is called is
+ * known in a run, not in a trace. */
+static void replace_program(const struct samples *s, struct process *p)
+{
+    const struct hp_stream_names *names = &s->setup.names;
+    const char *path = names->text ? names->text(names->context, p->program) : NULL;
+    if (path)
+        set_name(p->name, path);
+    if (p->mapped)
+        memset(p->mapped, 0, p->n_mapped * sizeof *p->mapped);
+}
+
 static enum hp_err begin_thread(void *state, const struct hp_thread *info)
 {
     struct samples *s = state;
@@ -138,23 +151,13 @@ static enum hp_err begin_thread(void *state, const struct hp_thread *info)
         hp_perf_put_fork(&s->file, &w, p->parent, p->parent);
     else if (p->known && info->tid != info->pid)
         hp_perf_put_fork(&s->file, &w, info->pid, info->pid);
+    if (p->known && p->executed)
+        replace_program(s, p);
     t->began = w.time;
     hp_perf_put_name(&s->file, &w, p->name, p->executed);
-    if (p->executed && p->mapped)
-        memset(p->mapped, 0, p->n_mapped * sizeof *p->mapped);
     p->known = true;
     p->executed = false;
     return HP_OK;
-}
-
-/* The process becomes another program: its threads end, and one begins. */
-static void replace_program(struct samples *s, struct process *p, uint64_t text)
-{
-    const struct hp_stream_names *names = &s->setup.names;
-    const char *path = names->text ? names->text(names->context, (uint32_t)text) : NULL;
-    if (path)
-        set_name(p->name, path);
-    p->executed = true;
 }
 
 /* --- Mappings --------------------------------------------------------------------------------- */
@@ -457,9 +460,10 @@ static enum hp_err take_event(void *state, const struct hp_thread *thread,
     case HP_EVENT_SIGNAL: return begin_handler(s, t);
     case HP_EVENT_SIGRETURN: end_handler(s, t); break;
     case HP_EVENT_EXEC:
-        if (event->exact)
-            replace_program(s, t->process, event->value);
+        t->process->executed = event->exact;
+        t->process->program = (uint32_t)event->value;
         break;
+    case HP_EVENT_EXEC_FAILED: t->process->executed = false; break;
     case HP_EVENT_END:
         if (event->value != HP_END_EXEC)
             hp_perf_put_exit(&s->file, &w, t->process->parent);
@@ -478,10 +482,9 @@ static void rename_threads(struct samples *s)
     for (size_t i = 0; names->thread && i < s->n_threads; i++) {
         const struct thread *t = s->threads[i];
         const char *name = t ? names->thread(names->context, t->info.id) : NULL;
-        struct hp_perf_who w = t ? who(s, t) : (struct hp_perf_who){0};
         if (!name || !*name)
             continue;
-        w.time = t->began;
+        struct hp_perf_who w = {t->info.pid, t->info.tid, t->began};
         hp_perf_put_name(&s->file, &w, name, false);
     }
 }
