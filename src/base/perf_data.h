@@ -41,7 +41,7 @@ enum hp_perf_feature {
 };
 
 /* Records of perf itself. */
-enum hp_perf_record {
+enum hp_perf_own_record {
     HP_PERF_RECORD_ATTR = 64,
     HP_PERF_RECORD_TRACING_DATA = 66, /* data behind the record */
     HP_PERF_RECORD_BUILD_ID = 67,

@@ -9,10 +9,10 @@
 #include "report/report.h"
 
 extern const struct hp_command hp_command_run, hp_command_record, hp_command_top, hp_command_report,
-    hp_command_export, hp_command_annotate, hp_command_html, hp_command_compare, hp_command_diff,
-    hp_command_ci, hp_command_merge, hp_command_trace_record, hp_command_trace_info,
-    hp_command_trace_check, hp_command_trace_dump, hp_command_trace_replay, hp_command_wpp_info,
-    hp_command_wpp_expand, hp_command_wpp_hot, hp_command_lab, hp_command_help;
+    hp_command_export, hp_command_annotate, hp_command_html, hp_command_import, hp_command_compare,
+    hp_command_diff, hp_command_ci, hp_command_merge, hp_command_trace_record,
+    hp_command_trace_info, hp_command_trace_check, hp_command_trace_dump, hp_command_trace_replay,
+    hp_command_wpp_info, hp_command_wpp_expand, hp_command_wpp_hot, hp_command_lab, hp_command_help;
 
 /* Prints "hotpath: " and the last error's text on stderr; returns the status for it. */
 int hp_cli_fail(enum hp_err err);

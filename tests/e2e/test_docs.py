@@ -18,7 +18,7 @@ SRC = os.path.abspath(os.environ.get("SRC") or os.path.join(HERE, "..", ".."))
 HOTPATH = os.path.abspath(os.environ.get("HOTPATH") or os.path.join(SRC, "build", "hotpath"))
 BUILD = os.path.dirname(HOTPATH)
 TIMEOUT = 300
-COMMANDS = ["run", "record", "top", "report", "annotate", "html", "export", "compare", "diff", "ci", "merge", "lab",
+COMMANDS = ["run", "record", "top", "report", "annotate", "html", "export", "import", "compare", "diff", "ci", "merge", "lab",
             "help"]
 TRACE_COMMANDS = ["record", "info", "check", "dump", "replay"]
 WPP_COMMANDS = ["info", "expand", "hot"]
