@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What stands behind # in the address: a view (#paths), what one shows (#flame=inverted), or an item of it, by a name that the next run has, too
 // (#function=main, #loop=main@x.c:3-7). Links in the page have row numbers (#function/0).
+import { processesOf, threadsOf } from "./processes.js";
 import { spotName, spotsOf } from "./spots.js";
 
 const LONGEST = 160; // of a name
@@ -52,6 +53,7 @@ const NAMES = {
     hotspot: spotNames,
     instruction: (model) => model.data.instructions.map((insn) => model.inFunction(insn.function, insn.address.replace(/^.*\+0x/s, ""))),
     context: contextNames,
+    process: (model) => [...processesOf(model), ...threadsOf(model)].map(({ name }) => name),
 };
 
 /** Names of all rows, each its own: of the same the second is NAME~2. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Elements. Texts become text nodes, whatever is in them: nothing of a profile is ever parsed as markup.
 
-function append(element, children) {
+/** Adds children as h() does. */
+export function append(element, children) {
     for (const child of children) {
         if (Array.isArray(child))
             append(element, child);

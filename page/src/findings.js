@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: MIT
 // What a profile says, in sentences: the hottest loop and path, the stall that costs most, phases, modules. Each leads to its view.
 import { h } from "./dom.js";
-import { decimals, many, share, short } from "./format.js";
+import { count, decimals, many, share, short } from "./format.js";
 import { CAUSES } from "./colours.js";
+import { processesOf } from "./processes.js";
 import { phasesOf, spotName } from "./spots.js";
 
 const MOST_PHASES = 6, MOST_MODULES = 4;
 
 const strong = (text) => h("strong", null, text);
 const dot = (colour) => h("span", { class: "swatch", style: { background: colour }, "aria-hidden": "true" });
+const named = (model, f) => h("strong", { title: model.functionName(f) }, model.brief(f));
+// Parts of a sentence, and what more there is, to its end: each stays on a line as far as there is room.
+function listed(parts, more) {
+    const all = more ? [...parts, more] : parts;
+    return all.map((part, i) => [h("span", { class: "part" }, part, i + 1 < all.length ? "," : "."), i + 1 < all.length && " "]);
+}
 const greatest = (rows, value) => rows.reduce((a, b) => (a < 0 || value(b) > value(a) ? b : a), -1);
 
 function hottestFunction(model) {
@@ -17,7 +24,7 @@ function hottestFunction(model) {
         return null;
     const place = model.line(functions.file[0], functions.line[0]);
     const inclusive = functions.inclusive[0] > functions.self[0] && `, ${share(functions.inclusive[0] / model.total)} with what it calls`;
-    return { label: "Hottest function", href: "#function/0", text: [strong(functions.name[0]), place && ` (${place})`, ` has `, strong(share(functions.self[0] / model.total)), " of all instructions in itself", inclusive, "."] };
+    return { label: "Hottest function", href: "#function/0", text: [named(model, 0), place && ` (${place})`, ` has `, strong(share(functions.self[0] / model.total)), " of all instructions in itself", inclusive, "."] };
 }
 
 /** The loop that has most without loops nested in it: outer ones have everything, and say little. */
@@ -32,7 +39,7 @@ function hottestLoop(model) {
         return null;
     const loop = loops[row];
     const range = loop.max === null || loop.min === loop.max ? "" : ` (${short(loop.min)} to ${short(loop.max)})`;
-    return { label: "Hottest loop", href: `#loop/${row}`, text: [strong(model.loopName(row)), ` in ${model.functionName(loop.function)} has `, strong(share(loop.share)), " of all instructions, with what it calls. It ran ",
+    return { label: "Hottest loop", href: `#loop/${row}`, text: [strong(model.loopName(row)), " in ", named(model, loop.function), " has ", strong(share(loop.share)), " of all instructions, with what it calls. It ran ",
         `${many(loop.executions, "time")}, `, strong(`${decimals(loop.mean)} ${loop.mean === 1 ? "iteration" : "iterations"}`), ` each${range}.`] };
 }
 
@@ -42,11 +49,12 @@ function hottestPath(model) {
     const row = kind === undefined ? -1 : greatest([...paths.kind.keys()].filter((at) => paths.kind[at] === kind), (at) => paths.instructions[at]);
     if (row < 0)
         return null;
+    const place = model.pathPlace(row);
     const weights = paths.instructions.filter((_, at) => paths.kind[at] === kind).sort((a, b) => b - a);
     let half = 0;
     for (let sum = 0; half < weights.length && sum < model.total / 2; half++)
         sum += weights[half];
-    return { label: "Hottest path", href: `#path/${row}`, text: ["A path of ", many(paths.length[row], "branch", "branches"), " in ", strong(model.functionName(paths.function[row])), ` was taken ${short(paths.count[row])} times and has `, strong(share(paths.instructions[row] / model.total)), " of all instructions. ",
+    return { label: "Hottest path", href: `#path/${row}`, text: ["A path of ", many(paths.length[row], "branch", "branches"), " in ", named(model, paths.function[row]), place && ` (${place})`, ` was taken ${short(paths.count[row])} times and has `, strong(share(paths.instructions[row] / model.total)), " of all instructions. ",
         `${many(half, "path")} of ${short(kinds[kind].paths)} ${half === 1 ? "has" : "have"} half of them.`] };
 }
 
@@ -72,7 +80,7 @@ function mostCalled(model) {
     const row = greatest([...functions.calls.keys()], (at) => functions.calls[at]);
     if (row < 0 || functions.calls[row] < 2 || model.data.loops.length)
         return null;
-    return { label: "Most calls", href: `#function/${row}`, text: [strong(functions.name[row]), ` was called `, strong(`${short(functions.calls[row])} times`), `; a call takes ${decimals(functions.self[row] / functions.calls[row])} instructions of its own.`] };
+    return { label: "Most calls", href: `#function/${row}`, text: [named(model, row), ` was called `, strong(`${short(functions.calls[row])} times`), `; a call takes ${decimals(functions.self[row] / functions.calls[row])} instructions of its own.`] };
 }
 
 function costliestStall(model) {
@@ -94,8 +102,8 @@ function phases(model) {
     const found = phasesOf(model);
     if (!found.length)
         return null;
-    const parts = found.slice(0, MOST_PHASES).map(({ spot, from, to }, i) => [i > 0 && ", ", h("span", { class: "part" }, spot && dot(spot.colour), spot ? spotName(model, spot.row) : "no hot spot", h("span", { class: "note" }, ` ${Math.round(from * 100)}–${Math.round(to * 100)}%`))]);
-    return { label: "Phases", href: "#hotspots", text: [strong(many(found.length, "phase")), found.length === 1 ? ": " : ", in the order of time: ", parts, found.length > MOST_PHASES ? ", …" : "."] };
+    const parts = found.slice(0, MOST_PHASES).map(({ spot, from, to }) => [spot && dot(spot.colour), spot ? spotName(model, spot.row) : "no hot spot", h("span", { class: "note" }, ` ${Math.round(from * 100)}–${Math.round(to * 100)}%`)]);
+    return { label: "Phases", href: "#hotspots", text: [strong(many(found.length, "phase")), found.length === 1 ? ": " : ", in the order of time: ", listed(parts, found.length > MOST_PHASES && `${many(found.length - MOST_PHASES, "more phase")}`)] };
 }
 
 function split(model) {
@@ -105,14 +113,33 @@ function split(model) {
         return null;
     const shown = order.slice(0, MOST_MODULES);
     const rest = order.slice(MOST_MODULES).reduce((sum, row) => sum + modules.instructions[row], 0);
-    return { label: "Modules", href: "#flame=modules", text: [shown.map((row, i) => [i > 0 && ", ", h("span", { class: "part" }, dot(model.moduleColour(row)), strong(share(modules.instructions[row] / model.total)), ` in ${modules.name[row]}`)]), rest > 0 && `, ${share(rest / model.total)} in ${many(order.length - shown.length, "other")}`, "."] };
+    const parts = shown.map((row) => [dot(model.moduleColour(row)), strong(share(modules.instructions[row] / model.total)), ` in ${modules.name[row]}`]);
+    return { label: "Modules", href: "#flame=modules", text: listed(parts, rest > 0 && `${share(rest / model.total)} in ${many(order.length - shown.length, "other")}`) };
+}
+
+// Programs that ran, each with its processes together.
+function programs(model) {
+    const processes = processesOf(model);
+    if (processes.length < 2)
+        return null;
+    const found = new Map();
+    for (const { program, instructions } of processes) {
+        const known = found.get(program) ?? { program, instructions: 0, times: 0 };
+        found.set(program, { program, instructions: known.instructions + instructions, times: known.times + 1 });
+    }
+    const all = [...found.values()].sort((a, b) => b.instructions - a.instructions);
+    const shown = all.slice(0, MOST_MODULES);
+    const rest = all.slice(MOST_MODULES);
+    const parts = shown.map(({ program, instructions, times }) => [strong(share(instructions / model.total)), ` in ${program}`, times > 1 && h("span", { class: "note" }, ` (${count(times)} processes)`)]);
+    const left = rest.reduce((sum, { instructions }) => sum + instructions, 0);
+    return { label: "Processes", href: "#processes", text: [strong(many(processes.length, "process", "processes")), " ran: ", listed(parts, rest.length > 0 && `${share(left / model.total)} in ${many(rest.length, "other program")}`)] };
 }
 
 /** [{ label, href, text }], `text` as of h(). */
-export const findingsOf = (model) => (model.total > 0 ? [hottestFunction, hottestLine, mostCalled, hottestLoop, hottestPath, costliestStall, phases, split].map((find) => find(model)).filter(Boolean) : []);
+export const findingsOf = (model) => (model.total > 0 ? [hottestFunction, hottestLine, mostCalled, hottestLoop, hottestPath, costliestStall, phases, programs, split].map((find) => find(model)).filter(Boolean) : []);
 
-export function findings(model) {
-    const found = findingsOf(model);
-    return found.length > 0 && h("section", { class: "card findings", "aria-label": "Findings" }, h("ul", null, found.map(({ label, href, text }) =>
-        h("li", null, h("a", { href }, h("span", { class: "finding-label" }, label), h("span", { class: "finding" }, text))))));
-}
+/** Findings as a list; nothing where there are none. */
+export const findingList = (found) => found.length > 0 && h("section", { class: "card findings", "aria-label": "Findings" }, h("ul", null, found.map(({ label, href, text }) =>
+    h("li", null, h("a", { href }, h("span", { class: "finding-label" }, label), h("span", { class: "finding" }, text))))));
+
+export const findings = (model) => findingList(findingsOf(model));

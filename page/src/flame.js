@@ -6,11 +6,17 @@ import { count, share } from "./format.js";
 import { functionColour } from "./colours.js";
 import { tell } from "./tip.js";
 
-const LINE = 20;
+const LINE = 20, CHAR = 6.3;
 const NARROWEST = 1 / 2000; // of the width
 
 /** The module (row) of a node, or -1. */
 export const moduleOf = (model, node) => node.module ?? (node.f < 0 ? -1 : model.data.functions.module[node.f]);
+
+// The longest form of a name that fits; at last what is behind its namespaces and classes.
+function fitting(model, { f, name }, width) {
+    const forms = f < 0 ? [name] : [name, model.brief(f), model.tag(f)];
+    return forms.find((form) => form.length * CHAR <= width) ?? forms.at(-1).replace(/^[^ ]*::(?=[^:\s])/, "");
+}
 
 function layout(root) {
     const least = root.value * NARROWEST;
@@ -35,7 +41,7 @@ export function flame(model, root, { label, total, most = Infinity, upward = fal
     let by = colourBy;
 
     const numbers = (node) => `${share(node.value / total)}, ${count(node.value)} instructions, ${node.self > 0 ? `${share(node.self / total)} in itself` : "none in itself"}${node.calls > 0 ? `, ${count(node.calls)} calls` : ""}`;
-    const colourOf = (node) => (by === "module" ? model.moduleColour(moduleOf(model, node)) : node.f < 0 ? "var(--hue-none)" : functionColour(node.f));
+    const colourOf = (node) => (node.part ? node.part.colour : by === "module" ? model.moduleColour(moduleOf(model, node)) : node.f < 0 ? "var(--hue-none)" : functionColour(node.f));
 
     function describe(node) {
         const { functions, modules } = model.data;
@@ -43,6 +49,7 @@ export function flame(model, root, { label, total, most = Infinity, upward = fal
         const place = node.f < 0 ? "" : model.line(functions.file[node.f], functions.line[node.f]);
         const row = (term, value, part) => h("tr", null, h("th", null, term), h("td", null, count(value)), h("td", null, part === undefined ? "" : share(part)));
         return [h("p", { class: "tip-name" }, node.name),
+            node.part && h("p", { class: "note tip-command" }, node.part.command || `pid ${node.part.pid}`),
             (place || module >= 0) && h("p", { class: "note" }, [place, module >= 0 && node.f >= 0 && modules.name[module]].filter(Boolean).join("  ·  ")),
             h("table", null, h("tbody", null, row("Instructions", node.value, node.value / total), node.f >= 0 && row("In itself", node.self, node.self / total), node.calls > 0 && row("Calls", node.calls)))].filter(Boolean);
     }
@@ -55,7 +62,7 @@ export function flame(model, root, { label, total, most = Infinity, upward = fal
             class: `flame-cell${matches ? " match" : query ? " no-match" : ""}`, role: "treeitem", tabindex: i === active ? "0" : "-1", "data-i": i, "aria-level": depth + 1 - skipped, "aria-label": `${data.name}: ${numbers(data)}`,
             "aria-expanded": node.children ? "true" : null, "aria-selected": String(data === root),
             style: { left: `${(x0 * 100).toFixed(4)}%`, width: `${((x1 - x0) * 100).toFixed(4)}%`, top: `${line * LINE}px`, "--hue": colourOf(data) },
-        }, x1 - x0 > 0.012 ? data.name : "");
+        }, x1 - x0 > 0.012 ? fitting(model, data, (x1 - x0) * (box.clientWidth || innerWidth)) : "");
     }
 
     function draw() {

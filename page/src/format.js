@@ -46,6 +46,6 @@ export const many = (value, one, more = `${one}s`) => `${count(value)} ${value =
 export function bar(value, colour, full = 1) {
     const width = Math.max(0, Math.min(1, value / full || 0)) * 100;
     return h("span", { class: "bar", title: `${(value * 100).toFixed(4)}%` },
-        h("span", { class: "bar-track" }, h("span", { class: "bar-fill", style: { width: `${width.toFixed(2)}%`, ...(colour ? { background: colour } : {}) } })),
+        h("span", { class: "bar-track" }, h("span", { class: value > 0 ? "bar-fill" : "bar-fill nothing", style: { width: `${width.toFixed(2)}%`, ...(colour ? { background: colour } : {}) } })),
         h("span", { class: "bar-text" }, share(value)));
 }

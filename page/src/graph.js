@@ -48,7 +48,7 @@ function textsOf(model, block, links, withFunction) {
     const shown = code.slice(0, TALLEST).map(({ text }) => cut(text));
     if (code.length > TALLEST)
         shown.push(`… ${code.length - TALLEST} more`);
-    const name = withFunction ? `${model.functionName(blocks.function[block])} ` : "";
+    const name = withFunction ? `${model.tag(blocks.function[block])} ` : "";
     return { head: cut(`${name}${model.blockPlace(block)}`), code: shown, foot: `× ${short(blocks.count[block])}` };
 }
 

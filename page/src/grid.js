@@ -3,7 +3,7 @@
 //
 //   grid({ label, noun, columns, rows, search, open, forest, legend })
 //     noun     ["path", "paths"]
-//     columns  [{ label, value(row), cell(row), number, width, low, title }]: `value` orders, `cell` shows (default: the value);
+//     columns  [{ label, value(row), cell(row), number, width, low, title }]: `value` orders, `cell` shows (default: the value); `most`: of the width;
 //              `low` columns go where there is little room, those with `low: 2` last
 //     rows     how many there are, or their numbers
 //     search   text => (row => whether it matches)
@@ -47,7 +47,7 @@ class Grid {
             spellcheck: "false", autocomplete: "off", oninput: () => this.find(this.search.value),
         });
         this.heads = options.columns.map((column, i) => h("th", {
-            scope: "col", role: "columnheader", class: this.cellClass(column), style: column.width ? { width: `min(${column.width}, 26cqw)` } : {}, title: column.title,
+            scope: "col", role: "columnheader", class: this.cellClass(column), style: column.width ? { width: `min(${column.width}, ${column.most ?? "26cqw"})` } : {}, title: column.title,
         }, column.value ? h("button", { type: "button", class: "sorter", onclick: () => this.sort(i) }, column.label) : column.label));
         this.body = h("tbody");
         this.table = h("table", { id, class: "grid", role: options.forest ? "treegrid" : "grid", "aria-label": options.label },

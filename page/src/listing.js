@@ -94,7 +94,7 @@ function instructionRow(model, item, scale, here) {
         h("td", { class: "share" }, item.weight ? bar(item.weight / scale.total, null, scale.most / scale.total) : ""),
         h("td", { class: "number place", title: model.inFunction(blocks.function[item.block], item.offset) }, item.offset),
         h("td", null, link ? h("a", { href: `#instruction/${code.insn[row]}`, class: "code" }, text) : h("code", null, text),
-            row >= 0 && code.inlined[row] >= 0 && h("span", { class: "note" }, ` in ${names[code.inlined[row]]}`)));
+            row >= 0 && code.inlined[row] >= 0 && h("span", { class: "note inlined", title: names[code.inlined[row]] }, ` in ${names[code.inlined[row]]}`)));
 }
 
 /** Source lines of a file, with gaps where nothing was executed for long. */

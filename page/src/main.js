@@ -14,19 +14,22 @@ import { machineView } from "./views/machine.js";
 import { overviewView } from "./views/overview.js";
 import { pathsView } from "./views/paths.js";
 import { predictionsView } from "./views/predictions.js";
+import { processesView } from "./views/processes.js";
 import { themeButton } from "./theme.js";
 
-// A view: { id, label, item: what its rows are called in addresses, size(model): how many there are, present(model), create(model, go): { element, open(row, or -1, what: a way to show it) } }.
-const VIEWS = [overviewView, functionsView, flameView, pathsView, loopsView, hotspotsView, predictionsView, instructionsView, machineView, countersView];
+// A view: { id, label or label(model), item: what its rows are called in addresses, size(model): how many there are, present(model), create(model, go): { element, open(row, or -1, what: a way to show it) } }.
+const VIEWS = [overviewView, functionsView, flameView, pathsView, loopsView, hotspotsView, predictionsView, instructionsView, machineView, processesView, countersView];
 
 const go = (where) => {
     location.hash = where;
 };
 
-function tabs(views) {
+const labelOf = ({ label }, model) => (typeof label === "string" ? label : label(model));
+
+function tabs(model, views) {
     const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Views" }, views.map((view) => h("button", {
         type: "button", role: "tab", id: `tab-${view.id}`, "aria-controls": `view-${view.id}`, onclick: () => go(view.id),
-    }, view.label)));
+    }, labelOf(view, model))));
     list.addEventListener("keydown", (event) => {
         const buttons = [...list.children];
         const at = buttons.indexOf(document.activeElement);
@@ -55,8 +58,8 @@ function searchKey(event) {
 
 function start(model) {
     const views = VIEWS.filter((view) => view.present(model));
-    const bar = tabs(views);
-    const panels = views.map((view) => h("div", { class: "panel", role: "tabpanel", id: `view-${view.id}`, "aria-labelledby": `tab-${view.id}`, hidden: true }, h("h2", { class: "hidden" }, view.label)));
+    const bar = tabs(model, views);
+    const panels = views.map((view) => h("div", { class: "panel", role: "tabpanel", id: `view-${view.id}`, "aria-labelledby": `tab-${view.id}`, hidden: true }, h("h2", { class: "hidden" }, labelOf(view, model))));
     const made = new Map();
     document.title = `${model.data.title} – hotpath`;
     document.getElementById("app").replaceChildren(

@@ -97,6 +97,22 @@ export class Model {
         return row < 0 ? "(no function)" : this.data.functions.name[row];
     }
 
+    /** The name as it fits where there is room: without what is in template arguments and parameters, where it is long. */
+    brief(row) {
+        return row < 0 ? "(no function)" : this.data.functions.brief[row] || this.data.functions.name[row];
+    }
+
+    /** The same where there is little room; names without parts stay whole. */
+    tag(row) {
+        return row < 0 || !/[<(:]/.test(this.data.functions.name[row]) ? this.functionName(row) : this.data.functions.tag[row] || this.brief(row);
+    }
+
+    /** The short form of a function's name that is a text. */
+    tagOf(name) {
+        const row = this.once("function rows", () => new Map(this.data.functions.name.map((text, at) => [text, at]))).get(name);
+        return row === undefined ? name : this.tag(row);
+    }
+
     moduleName(row) {
         return row < 0 ? "" : this.data.modules.name[row];
     }
@@ -188,6 +204,18 @@ export class Model {
     /** An instruction's text; its addresses without padding. */
     instructionText(row) {
         return this.data.instructions[row].text.replace(/\b0x0+(?=[0-9a-f])/gi, "0x");
+    }
+
+    /** The lines that a path begins and ends at: "x.c:3 → 7"; addresses where they are not known. */
+    pathPlace(row) {
+        const { paths, steps } = this.data;
+        const at = (step) => {
+            const block = step >= 0 && step < paths.n_steps[row] ? steps.block[paths.first_step[row] + step] : -1;
+            return block < 0 ? "" : this.blockPlace(block);
+        };
+        const first = at(0) || this.address(paths.module[row], paths.offset[row]), last = at(paths.n_steps[row] - 1);
+        const [file] = first.split(":"), [lastFile, line] = last.split(":");
+        return !last || last === first ? first : `${first} → ${line && file === lastFile ? line : last}`;
     }
 
     loopName(row) {

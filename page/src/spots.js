@@ -81,7 +81,7 @@ function heartOf(model, row) {
 /** "main sample.c:18": where a hot spot is hottest. */
 export function spotName(model, row) {
     const block = heartOf(model, row);
-    return block < 0 ? model.functionName(model.data.hotspots[row].functions[0] ?? -1) : `${model.functionName(model.data.blocks.function[block])} ${model.blockPlace(block)}`;
+    return block < 0 ? model.tag(model.data.hotspots[row].functions[0] ?? -1) : `${model.tag(model.data.blocks.function[block])} ${model.blockPlace(block)}`;
 }
 
 /** Stretches of the run that one hot spot has most of: [{ spot, from, to }], in shares of the run. Short ones belong to what is before. */

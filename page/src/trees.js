@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What flame graphs are made of: trees of functions with what was executed in them. A node is { f, value, self, calls, parent, children }; `children`
 // are made when they are first asked for, heaviest first.
+import { countsOf, partsOf } from "./processes.js";
 
 /** `make(node)` gives a list of what children are: { f, value, … }. */
 function grow(parent, what, make) {
     let children;
-    const node = { f: -1, self: 0, calls: 0, row: -1, ...what, parent };
+    const node = { f: -1, part: null, self: 0, calls: 0, row: -1, ...what, parent };
     Object.defineProperty(node, "children", {
         get: () => (children ??= make(node).filter((child) => child.value > 0).sort((a, b) => b.value - a.value || a.f - b.f).map((child) => grow(node, child, child.make ?? make))),
     });
@@ -14,12 +15,45 @@ function grow(parent, what, make) {
 
 const sum = (list, value) => list.reduce((total, item) => total + value(item), 0);
 
-/** Functions below their callers. `row`: of contexts. */
-export function contextTree(model) {
+const NOTHING = { self: 0, inclusive: 0, calls: 0 };
+
+// What contexts have: of the whole run, or of a part of it.
+function wholeCounts(model) {
+    const { self, inclusive, calls } = model.data.contexts;
+    return { rows: self.keys(), of: (row) => ({ self: self[row], inclusive: inclusive[row], calls: calls[row] }) };
+}
+
+const partCounts = (counts) => ({ rows: counts.keys(), of: (row) => counts.get(row) ?? NOTHING });
+
+/** Above what `make` gives a node for each part of the run (processes or threads); `make(part, i)` gives { make } of its children. */
+function splitTree(model, split, make) {
+    const parts = partsOf(model, split);
+    return grow(null, { name: "all", value: sum(parts, (part) => part.instructions) },
+        () => parts.map((part, i) => ({ part, name: part.name, value: part.instructions, make: make(part, i) })));
+}
+
+function below(model, counts) {
     const { contexts } = model.data;
-    const ofRow = (row) => ({ row, f: contexts.function[row], name: model.functionName(contexts.function[row]), value: contexts.inclusive[row], self: contexts.self[row], calls: contexts.calls[row] });
-    return grow(null, { name: "all", value: sum(model.rootContexts, (row) => contexts.inclusive[row]) },
-        (node) => Array.from(node.row < 0 ? model.rootContexts : model.childContexts.of(node.row), ofRow));
+    const ofRow = (row) => {
+        const { self, inclusive, calls } = counts.of(row);
+        return { row, f: contexts.function[row], name: model.functionName(contexts.function[row]), value: inclusive, self, calls };
+    };
+    return (node) => Array.from(node.row < 0 ? model.rootContexts : model.childContexts.of(node.row), ofRow);
+}
+
+// What `make` gives, from where it becomes interesting.
+function fromHeart(make) {
+    return (node) => {
+        const heart = node.row < 0 ? heartOf(grow(null, { value: node.value }, make)) : node;
+        return heart.row < 0 || heart === node ? make(node) : [{ row: heart.row, f: heart.f, name: heart.name, value: heart.value, self: heart.self, calls: heart.calls, make }];
+    };
+}
+
+/** Functions below their callers; with `split` ("processes", "threads") below each of these. `row`: of contexts. */
+export function contextTree(model, split) {
+    if (split)
+        return splitTree(model, split, (_, i) => fromHeart(below(model, partCounts(countsOf(model, split, "context")[i]))));
+    return grow(null, { name: "all", value: sum(model.rootContexts, (row) => model.data.contexts.inclusive[row]) }, below(model, wholeCounts(model)));
 }
 
 /** The node of a context. */
@@ -32,34 +66,38 @@ export function nodeOfContext(model, root, row) {
 }
 
 // Contexts by a function of each: [{ f, name, value, entries }]; an entry is { row, value }, and belongs to one of them.
-function byFunction(model, entries) {
+function byFunction(model, entries, counts) {
     const { contexts } = model.data;
     const groups = new Map();
     for (const entry of entries) {
         const f = contexts.function[entry.row];
         if (!groups.has(f))
             groups.set(f, { f, name: model.functionName(f), value: 0, self: 0, calls: 0, entries: [] });
-        const group = groups.get(f);
+        const group = groups.get(f), { self, calls } = counts.of(entry.row);
         group.value += entry.value;
-        group.self += contexts.self[entry.row];
-        group.calls += contexts.calls[entry.row];
+        group.self += self;
+        group.calls += calls;
         group.entries.push(entry);
     }
     return [...groups.values()];
 }
 
 // Their callers, and so on; what an entry is worth stays with it.
-function callersOf(model, node) {
+function callersOf(model, node, counts) {
     const { parent } = model.data.contexts;
-    return byFunction(model, node.entries.filter((entry) => parent[entry.row] >= 0).map((entry) => ({ row: parent[entry.row], value: entry.value })));
+    return byFunction(model, node.entries.filter((entry) => parent[entry.row] >= 0).map((entry) => ({ row: parent[entry.row], value: entry.value })), counts);
 }
 
-/** Functions by what is executed in themselves, and above each its callers. */
-export function invertedTree(model) {
-    const { contexts } = model.data;
-    const entries = contexts.self.flatMap((value, row) => (value > 0 ? [{ row, value }] : []));
-    const total = sum(entries, (entry) => entry.value);
-    return grow(null, { name: "all", value: total }, (node) => (node.entries ? callersOf(model, node) : byFunction(model, entries)));
+function inverted(model, counts) {
+    const entries = Array.from(counts.rows, (row) => ({ row, value: counts.of(row).self })).filter((entry) => entry.value > 0);
+    return (node) => (node.entries ? callersOf(model, node, counts) : byFunction(model, entries, counts));
+}
+
+/** Functions by what is executed in themselves, and above each its callers; with `split` below each of these. */
+export function invertedTree(model, split) {
+    if (split)
+        return splitTree(model, split, (_, i) => inverted(model, partCounts(countsOf(model, split, "context")[i])));
+    return grow(null, { name: "all", value: sum(model.data.contexts.self, (value) => value) }, inverted(model, wholeCounts(model)));
 }
 
 /** A function with its callers (`upward`), or with what it calls. A call of it by itself counts once. */
@@ -73,14 +111,17 @@ export function aroundFunction(model, f, upward) {
         if (within[row] && !above)
             entries.push({ row, value: contexts.inclusive[row] });
     }
-    const below = (node) => byFunction(model, node.entries.flatMap(({ row }) => Array.from(model.childContexts.of(row), (child) => ({ row: child, value: contexts.inclusive[child] }))));
-    const [top] = byFunction(model, entries);
-    return top ? grow(null, top, upward ? (node) => callersOf(model, node) : below) : null;
+    const counts = wholeCounts(model);
+    const callees = (node) => byFunction(model, node.entries.flatMap(({ row }) => Array.from(model.childContexts.of(row), (child) => ({ row: child, value: contexts.inclusive[child] }))), counts);
+    const [top] = byFunction(model, entries, counts);
+    return top ? grow(null, top, upward ? (node) => callersOf(model, node, counts) : callees) : null;
 }
 
-/** Modules and their functions: what is left where contexts were not recorded. */
-export function functionTree(model) {
+/** Modules and their functions: what is left where contexts were not recorded. With `split` the functions of each part. */
+export function functionTree(model, split) {
     const { functions, modules } = model.data;
+    if (split)
+        return splitTree(model, split, (_, i) => () => Array.from(countsOf(model, split, "function")[i], ([f, { self, calls }]) => ({ f, name: model.functionName(f), value: self, self, calls, make: () => [] })));
     const ofModule = modules.name.map(() => []);
     functions.self.forEach((self, row) => self > 0 && functions.module[row] >= 0 && ofModule[functions.module[row]].push(row));
     const leaves = (node) => ofModule[node.module].map((row) => ({ f: row, name: functions.name[row], value: functions.self[row], self: functions.self[row], calls: functions.calls[row], make: () => [] }));

@@ -137,8 +137,8 @@ enum hp_err hp_page_put_lists(struct hp_page *page)
     static const struct other in_instructions[] = {
         {"function", put_reference}, {"file", put_file_and_block}, {0}};
     static const struct hp_view *const views[] = {&hp_view_predictions, &hp_view_loop_models,
-                                                  &hp_view_machine, &hp_view_sampling,
-                                                  &hp_view_threads};
+                                                  &hp_view_machine,     &hp_view_sampling,
+                                                  &hp_view_processes,   &hp_view_threads};
     static const enum hp_report_by by[] = {HP_REPORT_BY_RUN, HP_REPORT_BY_FUNCTION,
                                            HP_REPORT_BY_LOOP, HP_REPORT_BY_LINE};
     put_list(page, &hp_view_loops, in_loops);

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "text/number.h"
+#include "text/short_name.h"
 
 /* --- Memory, texts and limits ----------------------------------------------------------------- */
 
@@ -34,6 +35,16 @@ void hp_page_limit(struct hp_page *page, uint64_t count, const char *what)
 {
     if (count)
         hp_strbuf_format(&page->limits, "%s %s\n", HP_GROUPED(count), what);
+}
+
+void hp_page_short_name(struct hp_strbuf *text, const char *name, size_t columns)
+{
+    struct hp_strbuf clean HP_CLEANUP(hp_strbuf_fini) = {0};
+    hp_strbuf_clean(&clean, name);
+    hp_short_name(text, hp_strbuf_text(&clean), columns);
+    text->failed |= clean.failed;
+    if (strcmp(hp_strbuf_text(text), hp_strbuf_text(&clean)) == 0)
+        hp_strbuf_clear(text);
 }
 
 /* --- Rows ------------------------------------------------------------------------------------- */
@@ -254,6 +265,7 @@ static enum hp_err make(struct hp_page *page)
     HP_TRY(hp_page_make_files(page));
     HP_TRY(hp_page_make_edges(page));
     HP_TRY(take_contexts(page));
+    HP_TRY(hp_page_make_parts(page));
     return hp_page_make_code(page);
 }
 
@@ -281,6 +293,8 @@ void hp_page_fini(struct hp_page *page)
     hp_text_set_fini(&page->names);
     free(page->spots);
     free(page->code);
+    free(page->function_parts.items);
+    free(page->context_parts.items);
     hp_strbuf_fini(&page->text);
     hp_strbuf_fini(&page->limits);
     hp_annotator_fini(&page->annotator);

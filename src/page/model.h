@@ -45,6 +45,16 @@ struct hp_page_edge {
     uint8_t flow; /* enum hp_flow; HP_FLOW_COUNT_: the block goes on as the other one */
 };
 
+/* What a thread has in a function or context. */
+struct hp_page_part {
+    uint32_t item, thread; /* indices in the profile */
+    uint64_t self, inclusive, calls;
+};
+struct hp_page_parts {
+    struct hp_page_part *items; /* by thread, then item */
+    size_t n, capacity;
+};
+
 /* A source line that is worth showing. */
 struct hp_page_spot {
     uint32_t file; /* row */
@@ -77,6 +87,7 @@ struct hp_page {
     struct hp_text_set files, names; /* names: of inlined functions */
     struct hp_page_spot *spots;      /* by file, then line */
     size_t n_spots, spots_capacity;
+    struct hp_page_parts function_parts, context_parts; /* none where there is one thread */
     struct hp_page_code *code;
     size_t n_code, code_capacity;
 };
@@ -96,6 +107,7 @@ enum hp_err hp_page_take(struct hp_page *page, const struct hp_view *view, size_
 enum hp_err hp_page_make_edges(struct hp_page *page);
 enum hp_err hp_page_make_files(struct hp_page *page);
 enum hp_err hp_page_make_code(struct hp_page *page);
+enum hp_err hp_page_make_parts(struct hp_page *page); /* needs the rows of contexts */
 
 /* The most executed block that an instruction is in; HP_PROFILE_NONE: none. */
 uint32_t hp_page_block_at(const struct hp_page *page, struct hp_place place);
@@ -106,6 +118,12 @@ uint32_t hp_page_text_find(const struct hp_text_set *texts, const char *text);
 
 /* Adds "COUNT WHAT" to the limits, where count is not 0. */
 void hp_page_limit(struct hp_page *page, uint64_t count, const char *what);
+
+#define HP_PAGE_BRIEF 64 /* columns of a name where there is room */
+#define HP_PAGE_TAG   32 /* and where there is little */
+
+/* Appends the name of a function in at most `columns` to an empty text; nothing where it fits. */
+void hp_page_short_name(struct hp_strbuf *text, const char *name, size_t columns);
 
 /* The row of an element; HP_PROFILE_NONE stays that. */
 static inline uint32_t hp_page_row(const struct hp_page *page, enum hp_row_kind kind, uint32_t item)

@@ -21,6 +21,7 @@ struct hp_page_options {
 #define HP_PAGE_PATHS        250000 /* of a kind */
 #define HP_PAGE_STEPS        1000000
 #define HP_PAGE_CONTEXTS     100000
+#define HP_PAGE_PARTS        400000 /* of functions, of contexts: by thread */
 #define HP_PAGE_CODE         200000 /* instructions of blocks */
 #define HP_PAGE_LINES        200000
 #define HP_PAGE_INSTRUCTIONS 5000

@@ -125,7 +125,19 @@ static const struct column lines[] = {{"file", OWN(hp_source_line, file, STRING)
                                       {"instructions", VALUE(0)},
                                       {"executions", VALUE(1)}};
 
+static void function_brief(struct hp_page *page, const void *row)
+{
+    hp_page_short_name(&page->text, ((const struct hp_page_function *)row)->name, HP_PAGE_BRIEF);
+}
+
+static void function_tag(struct hp_page *page, const void *row)
+{
+    hp_page_short_name(&page->text, ((const struct hp_page_function *)row)->name, HP_PAGE_TAG);
+}
+
 static const struct column functions[] = {{"name", OWN(hp_page_function, name, TEXT)},
+                                          {"brief", .from = FROM_PAGE, .text = function_brief},
+                                          {"tag", .from = FROM_PAGE, .text = function_tag},
                                           {"module", COLUMN},
                                           {"offset", COLUMN},
                                           {"file", COLUMN},
@@ -175,6 +187,20 @@ static const struct column contexts[] = {{"parent", COLUMN},
                                          {"inclusive", VALUE(0)},
                                          {"calls", VALUE(2)}};
 
+static const struct column function_threads[] = {
+    {"function", OWN(hp_page_part, item, LINK, .to = HP_ROW_FUNCTION)},
+    {"thread", OWN(hp_page_part, thread, U32)},
+    {"self", OWN(hp_page_part, self, U64)},
+    {"inclusive", OWN(hp_page_part, inclusive, U64), .ordered = true},
+    {"calls", OWN(hp_page_part, calls, U64)}};
+
+static const struct column context_threads[] = {
+    {"context", OWN(hp_page_part, item, LINK, .to = HP_ROW_CONTEXT)},
+    {"thread", OWN(hp_page_part, thread, U32)},
+    {"self", OWN(hp_page_part, self, U64)},
+    {"inclusive", OWN(hp_page_part, inclusive, U64)},
+    {"calls", OWN(hp_page_part, calls, U64)}};
+
 static void path_outcomes(struct hp_page *page, const void *row)
 {
     hp_path_outcomes(row, &page->text);
@@ -204,6 +230,11 @@ static void put_names(struct hp_page *page, const char *key, const char *const *
     hp_json_end_array(&page->json);
 }
 
+static struct source parts_of(const struct hp_page_parts *parts)
+{
+    return (struct source){.n = parts->n, MADE(parts->items)};
+}
+
 static void put_code(struct hp_page *page)
 {
     const char *flows[HP_FLOW_COUNT_ + 1] = {[HP_FLOW_COUNT_] = "overlap"};
@@ -219,6 +250,8 @@ static void put_code(struct hp_page *page)
     put_table(page, TABLE(code), (struct source){.n = page->n_code, MADE(page->code)});
     put_names(page, "names", page->names.texts, page->names.n);
     put_table(page, TABLE(contexts), (struct source){ROWS(CONTEXT)});
+    put_table(page, TABLE(function_threads), parts_of(&page->function_parts));
+    put_table(page, TABLE(context_threads), parts_of(&page->context_parts));
 }
 
 static void put_kinds(struct hp_page *page)

@@ -61,6 +61,44 @@ __attribute__((noinline)) int evil(int) __asm__("\"<img src=x onerror=window.pwn
 __attribute__((noinline)) int evil(int n) { int s = 0; for (int i = 0; i < n; i++) s += i % 3 ? i : 2; return s; }
 int main(void) { int t = 0; for (int i = 0; i < 2000; i++) t += evil(i % 50); return t == 7; }
 """
+# Two processes by name, one of them with threads.
+PARTS = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+static volatile unsigned sink;
+__attribute__((noinline)) unsigned work(unsigned n) { unsigned s = 0; for (unsigned i = 0; i < n; i++) s = s * 31 + i; return s; }
+static void *thread(void *n) { sink += work(*(unsigned *)n); return n; }
+int main(int argc, char **argv)
+{
+    unsigned sizes[] = {200000, 400000};
+    pthread_t threads[2];
+    for (int i = 0; argc > 1 && strcmp(argv[1], "second") == 0 && i < 2; i++)
+        pthread_create(&threads[i], NULL, thread, &sizes[i]);
+    sink += work(100000);
+    for (int i = 0; argc > 1 && strcmp(argv[1], "second") == 0 && i < 2; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+"""
+NAMES = r"""
+#include <map>
+#include <string>
+#include <vector>
+template <typename K, typename V> struct Table {
+    std::map<K, std::vector<V>> rows;
+    template <typename F> __attribute__((noinline)) void each(F f) { for (auto &row : rows) for (auto &v : row.second) f(row.first, v); }
+};
+int main()
+{
+    Table<std::string, std::pair<std::string, double>> table;
+    for (int i = 0; i < 2000; i++)
+        table.rows["row" + std::to_string(i % 50)].emplace_back("v", i * 0.5);
+    double sum = 0;
+    table.each([&](const std::string &k, const std::pair<std::string, double> &v) { sum += v.second + k.size(); });
+    return sum < 0;
+}
+"""
 PROFILES = ("-p", "exact,loops,paths,predictions,hotspots,cycles,instructions", "--machine", "modern",
             "--windows", "all", "--sample", "profileme,interval=200,pairs", "--predict", "net:10", "--predict", "net:50",
             "--predict", "path-profile:10", "--predict", "path-profile:50")
@@ -147,6 +185,11 @@ class Page(Case):
         compiler = subprocess.run([tool("gcc"), "-print-prog-name=cc1"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
         return [compiler, "-quiet", "-O2", self.write("compiled.c", COMPILED), "-o", self.path("compiled.s")]
 
+    def template_program(self):
+        path = self.path("names")
+        subprocess.run([tool("g++"), "-O1", "-g", "-o", path, self.write("names.cpp", NAMES)], check=True)
+        return path
+
     def page(self, name, content):
         """A page with `content` for data: an object, or the text between the tags."""
         if not isinstance(content, str):
@@ -162,6 +205,9 @@ class Page(Case):
         windows, _ = self.record("windows", program, *WINDOWS)
         huge, _ = self.record("huge", self.compiler(), "-p", "exact,loops,paths")
         hostile, _ = self.record("hostile", [self.build("hostile", HOSTILE)], "-p", "exact,loops,paths,hotspots")
+        parts = self.build("parts", PARTS, "-pthread")
+        processes, _ = self.record("processes", ["sh", "-c", f"{parts} first; {parts} second"], "-p", "exact")
+        names, _ = self.record("names", [self.template_program()], "-p", "exact,loops,paths")
         empty = self.path("empty.hotpath")
         self.hotpath("record", "-q", "-o", empty, "-p", "none", "--", "/bin/true")
         self.good("html", "-q", empty, "-o", self.path("empty.html"))
@@ -173,14 +219,14 @@ class Page(Case):
                 "twins": self.page("twins", twin_data(data)),
                 "damaged": self.page("damaged", "!" + whole), "cut": self.page("cut", whole[:len(whole) // 2 // 4 * 4]),
                 "other": self.page("other", {"format": 2}), "list": self.page("list", [1]), "template": {"page": TEMPLATE},
-                "axe": axe}
+                "processes": processes, "names": names, "axe": axe}
 
     def test_in_a_browser(self):
         manifest = self.write("pages.json", json.dumps(self.pages()))
         tests = sorted(name for name in os.listdir(MODULES) if name.endswith(".test.mjs"))
         environment = dict(os.environ, PAGES=manifest, CHROMIUM=self.chromium)
         done = subprocess.run([self.node, "--test", "--test-concurrency=1", "--test-reporter=spec", *tests], cwd=MODULES, env=environment,
-                              timeout=300, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                              timeout=570, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         print(done.stdout.decode(errors="replace"))
         self.assertEqual(done.returncode, 0)
 

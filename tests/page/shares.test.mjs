@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { at, manifest, shown } from "./browser.mjs";
 
-const PROFILES = ["default", "all", "windows", "huge"];
+const PROFILES = ["default", "all", "windows", "huge", "processes", "names"];
 const dataOf = (name) => JSON.parse(readFileSync(manifest[name].data, "utf8"));
 
 /** Shares in a column of the table that is shown, of all rows (only those in sight are elements): by row, in percent. */

@@ -5,7 +5,8 @@ import { bar, count, many, share } from "../format.js";
 import { flame } from "../flame.js";
 import { aroundFunction, contextTree, functionTree, heartOf, invertedTree, nodeOfContext, searchContexts, searchFunctions } from "../trees.js";
 import { grid } from "../grid.js";
-import { functionLink } from "./functions.js";
+import { splitsOf } from "../processes.js";
+import { functionCell, functionLink } from "./functions.js";
 
 const MOST_CRUMBS = 8, MOST_LISTED = 300;
 const MODES = [["down", "Top down"], ["inverted", "Inverted"], ["sandwich", "Sandwich"]];
@@ -15,11 +16,21 @@ const HINTS = {
     sandwich: "Above the function its callers, below it what it calls, as wide as their share of it. Click or Enter puts another function in the middle.",
 };
 
-/** The tree of a model's flame graph: contexts, or where there are none, functions. */
-export const treeOf = (model) => model.once("tree", () => (model.data.contexts.parent.length ? contextTree(model) : functionTree(model)));
+/** The tree of a model's flame graph: contexts, or where there are none, functions; with `split` ("processes", "threads") below each of these. */
+export const treeOf = (model, split = "") => model.once(`tree ${split}`, () => (model.data.contexts.parent.length ? contextTree(model, split) : functionTree(model, split)));
+
+const briefOf = (model, node) => (node.f < 0 ? node.name : model.brief(node.f));
+
+const invertedOf = (model, split) => model.once(`inverted ${split}`, () => invertedTree(model, split));
+
+/** The address of a way to show it. */
+const addressOf = (mode, split) => {
+    const words = [mode === "down" ? "" : mode, mode === "sandwich" ? "" : split].filter(Boolean);
+    return words.length ? `flame=${words.join(",")}` : "flame";
+};
 
 // From the outermost to this one, long ones without their middle.
-function crumbs(node, go) {
+function crumbs(model, node, go) {
     const chain = [];
     for (let at = node; at !== null; at = at.parent)
         chain.unshift(at);
@@ -27,7 +38,7 @@ function crumbs(node, go) {
     const shown = left ? [...chain.slice(0, 2), null, ...chain.slice(2 + left)] : chain;
     return h("nav", { class: "crumbs", "aria-label": "Zoomed to" }, shown.map((at, i) => [
         i > 0 && h("span", { "aria-hidden": "true" }, " › "),
-        at === null ? h("span", { class: "note" }, `${many(left, "function")} between`) : at === node ? h("strong", null, at.name) : h("button", { type: "button", class: "link", onclick: () => go(at) }, at.name),
+        at === null ? h("span", { class: "note" }, `${many(left, "function")} between`) : at === node ? h("strong", { title: at.name }, briefOf(model, at)) : h("button", { type: "button", class: "link", title: at.name, onclick: () => go(at) }, briefOf(model, at)),
     ]), node.f >= 0 && [h("a", { href: `#function/${node.f}`, class: "note" }, "code"), h("a", { href: `#flame=sandwich:${node.f}`, class: "note" }, "callers and callees")]);
 }
 
@@ -40,7 +51,7 @@ function contextTable(model, go) {
             { label: "Inclusive", number: true, width: "8.5rem", low: 2, value: (row) => contexts.inclusive[row], cell: (row) => bar(contexts.inclusive[row] / model.total) },
             { label: "Self", number: true, width: "8.5rem", value: (row) => contexts.self[row], cell: (row) => bar(contexts.self[row] / model.total) },
             { label: "Function", value: name, cell: (row) => functionLink(model, contexts.function[row]) },
-            { label: "Called by", low: true, value: (row) => (contexts.parent[row] < 0 ? "" : name(contexts.parent[row])), cell: (row) => (contexts.parent[row] < 0 ? "" : h("span", { class: "name" }, name(contexts.parent[row]))) },
+            { label: "Called by", low: true, value: (row) => (contexts.parent[row] < 0 ? "" : name(contexts.parent[row])), cell: (row) => (contexts.parent[row] < 0 ? "" : functionCell(model, contexts.function[contexts.parent[row]])) },
             { label: "Calls", number: true, low: true, width: "8rem", value: (row) => contexts.calls[row], cell: (row) => count(contexts.calls[row]) },
         ],
         search: (query) => (row) => name(row).toLowerCase().includes(query),
@@ -71,10 +82,12 @@ class Flames {
         this.status = h("span", { class: "status", role: "status" });
         this.search = h("input", { type: "search", class: "search", placeholder: "Search functions  ( / )", "aria-label": "Search functions in the flame graph", oninput: () => this.find() });
         this.modes = h("span", { class: "tool" });
+        this.splits = h("span", { class: "tool" });
+        this.split = "";
         this.colours = h("span", { class: "tool" });
         this.element = h("div", { class: "view" },
             !this.withContexts && h("p", { class: "note" }, "Calling contexts were not recorded in this profile: shown are modules and, below them, their functions by their own instructions."),
-            h("div", { class: "toolbar" }, this.modes, this.colours, this.search, this.status), this.at, this.legend, this.place, this.hint,
+            h("div", { class: "toolbar" }, this.modes, this.splits, this.colours, this.search, this.status), this.at, this.legend, this.place, this.hint,
             this.withContexts && h("details", { class: "card", ontoggle: (event) => event.target.open && event.target.childElementCount === 1 && event.target.append(contextTable(model, go).element) },
                 h("summary", null, h("h3", null, "As a table"))));
         this.element.addEventListener("keydown", (event) => event.key === "Escape" && event.target.closest(".flame") && this.leave());
@@ -93,7 +106,10 @@ class Flames {
         this.place.replaceChildren(...graphs.flatMap((graph, i) => [...(heads[i] ? [heads[i]] : []), graph.element]));
         this.hint.textContent = HINTS[mode];
         if (this.withContexts)
-            this.modes.replaceChildren(choice("Which way", MODES, mode, (to) => this.go(to === "down" ? "flame" : `flame=${to}`)));
+            this.modes.replaceChildren(choice("Which way", MODES, mode, (to) => this.go(addressOf(to, this.split))));
+        const splits = mode === "sandwich" ? [] : splitsOf(this.model);
+        this.splits.hidden = !splits.length;
+        this.splits.replaceChildren(choice("Split", [["", "Whole run"], ...splits], this.split, (to) => this.go(addressOf(mode, to))));
         this.colours.replaceChildren(choice("Colour by", [["function", "Colour by function"], ["module", "by module"]], this.colourBy, (by) => this.colour(by)));
         if (this.query)
             this.graphs.forEach((graph) => graph.mark(this.query));
@@ -117,15 +133,15 @@ class Flames {
     zoom(mode, root, node) {
         const to = (wanted) => {
             const target = wanted === node && node.parent ? node.parent : wanted;
-            if (mode === "down" && this.withContexts)
+            if (mode === "down" && this.withContexts && !this.split)
                 this.go(target.row < 0 ? "flame=all" : `context/${target.row}`);
             else
                 this.zoom(mode, root, target);
         };
         this.root = root;
         this.node = node;
-        this.at.replaceChildren(crumbs(node, to));
-        const label = mode === "inverted" ? "Inverted flame graph: below functions their callers" : this.withContexts ? "Flame graph: functions below their callers" : "Modules and their functions";
+        this.at.replaceChildren(crumbs(this.model, node, to));
+        const label = this.split ? `Flame graph by ${this.split === "threads" ? "thread" : "process"}` : mode === "inverted" ? "Inverted flame graph: below functions their callers" : this.withContexts ? "Flame graph: functions below their callers" : "Modules and their functions";
         const hadFocus = this.place.contains(document.activeElement);
         this.draw(mode, [flame(this.model, node, { label, total: this.model.total || 1, colourBy: this.colourBy, chosen: to })]);
         if (hadFocus)
@@ -140,7 +156,7 @@ class Flames {
         const { functions } = model.data;
         const listed = [...new Set([f, ...Array(Math.min(MOST_LISTED, model.executed)).keys()])].sort((a, b) => a - b);
         const select = h("select", { class: "pick", "aria-label": "Function in the middle", onchange: () => this.go(`flame=sandwich:${select.value}`) },
-            listed.map((row) => h("option", { value: row, selected: row === f }, functions.name[row].length > 80 ? `${functions.name[row].slice(0, 79)}…` : functions.name[row])));
+            listed.map((row) => h("option", { value: row, selected: row === f }, model.brief(row))));
         const chosen = (node) => node.f >= 0 && this.go(`flame=sandwich:${node.f}`);
         const options = { total: model.total || 1, colourBy: this.colourBy, chosen };
         this.at.replaceChildren(h("p", null, select, h("span", { class: "note" }, ` ${share(callees.value / model.total)} of all instructions with what it calls, ${share(functions.self[f] / model.total)} in itself; ${count(functions.calls[f])} calls  `), h("a", { href: `#function/${f}` }, "code")));
@@ -150,27 +166,32 @@ class Flames {
     }
 
     leave() {
-        if (this.mode === "down")
+        if (this.split)
+            this.zoom(this.mode, this.root, this.root);
+        else if (this.mode === "down")
             this.withContexts ? this.go(this.node === heartOf(this.root) ? "flame=all" : "flame") : this.zoom("down", this.root, this.root);
         else if (this.mode === "inverted")
             this.zoom("inverted", this.root, this.root);
     }
 
-    /** `what`: "all", "modules", "inverted", "sandwich" or "sandwich:ROW" of an address. */
+    /** `what`: "all", "modules", "inverted", "sandwich", "sandwich:ROW", "processes", "processes:ROW", "threads", "inverted,processes" … of an address. */
     open(row, what = "") {
         const { model } = this;
-        const tree = treeOf(model);
-        const [mode, rest] = what.split(":");
+        const [words, rest] = what.split(":");
+        const has = (word) => words.split(",").includes(word);
+        const mode = !this.withContexts ? "down" : has("inverted") ? "inverted" : has("sandwich") ? "sandwich" : "down";
+        this.split = splitsOf(model).map(([split]) => split).find(has) ?? "";
         if (what === "modules")
             this.colourBy = "module";
+        if (mode === "sandwich")
+            return this.sandwich(/^\d{1,9}$/.test(rest) && Number(rest) < model.data.functions.name.length ? Number(rest) : 0);
+        const tree = mode === "inverted" ? invertedOf(model, this.split) : treeOf(model, this.split);
         if (row >= 0)
-            this.zoom("down", tree, nodeOfContext(model, tree, row));
-        else if (mode === "inverted" && this.withContexts)
-            this.zoom("inverted", ...Array(2).fill(model.once("inverted", () => invertedTree(model))));
-        else if (mode === "sandwich" && this.withContexts)
-            this.sandwich(/^\d{1,9}$/.test(rest) && Number(rest) < model.data.functions.name.length ? Number(rest) : 0);
+            this.zoom(mode, tree, nodeOfContext(model, tree, row));
+        else if (this.split)
+            this.zoom(mode, tree, tree.children.find(({ part }) => String(part.row) === rest) ?? tree);
         else
-            this.zoom("down", tree, what === "all" ? tree : heartOf(tree));
+            this.zoom(mode, tree, mode === "inverted" || what === "all" ? tree : heartOf(tree));
     }
 }
 

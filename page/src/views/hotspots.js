@@ -7,7 +7,9 @@ import { grid } from "../grid.js";
 import { listing } from "../listing.js";
 import { pane } from "../pane.js";
 import { spotName, spotOf, spotsOf } from "../spots.js";
+import { processOfPid } from "../processes.js";
 import { functionLink } from "./functions.js";
+import { processLink } from "./processes.js";
 
 const MOST_LINES = 24; // hot spots in the time line
 
@@ -24,9 +26,9 @@ export function timeline(model, spots, compact) {
         small: compact, title: "When they ran", description: compact ? null : "Since each was detected; the higher, the more of that part of the run was executed in its region.",
         draw: (width) => {
             const margin = compact ? 34 : Math.min(220, width / 3);
-            const fits = Math.floor((margin - 10) / 7);
+            const fits = Math.floor((margin - 10) / 7.4);
             return Plot.plot({
-                width, height: spots.length * height + 42, marginLeft: margin, marginBottom: 38, marginTop: 2, marginRight: 8,
+                width, height: spots.length * height + 42, marginLeft: margin, marginBottom: 38, marginTop: 2, marginRight: compact ? 20 : 8,
                 x: { label: "instructions", domain: [0, end], tickFormat: tick, ticks: Math.max(2, Math.min(8, width / 90)) },
                 y: { axis: null, domain: [0, 1] }, fy: { label: null, domain: spots.map((_, line) => line), tickFormat: (line) => (names[line].length > fits ? `${names[line].slice(0, fits - 1)}…` : names[line]), padding: 0.15, axis: "left" },
                 marks: [
@@ -52,15 +54,16 @@ function columns(model) {
             return h("span", { class: "name", title: spotName(model, row) }, spotName(model, row), rows.length > 1 && h("span", { class: "note" }, ` and ${many(rows.length - 1, "like it", "like it")}`));
         } },
         { label: "Functions", low: true, value: (row) => model.functionName(hotspots[row].functions[0] ?? -1), cell: (row) => {
-            const text = hotspots[row].functions.map((f) => model.functionName(f)).join(", ");
-            return h("span", { class: "name", title: text }, text);
+            const { functions } = hotspots[row];
+            return h("span", { class: "name", title: functions.map((f) => model.functionName(f)).join(", ") }, functions.map((f) => model.tag(f)).join(", "));
         } },
         { label: "After", number: true, low: true, width: "5.5rem", value: (row) => hotspots[row].after, cell: (row) => share(hotspots[row].after_share), title: "Since it was detected" },
         { label: "Detected", number: true, width: "6rem", value: (row) => hotspots[row].detected_at_instructions, cell: (row) => share(hotspots[row].detected_at_instructions / (model.total || 1)), title: "How much of the run was over" },
         { label: "Blocks", number: true, low: true, width: "5rem", value: (row) => hotspots[row].blocks.length },
         { label: "Instr.", number: true, low: true, width: "5rem", value: (row) => hotspots[row].static_instructions, title: "Static instructions of its region" },
+        model.data.processes.length > 1 && { label: "Process", low: true, width: "9rem", value: (row) => processOfPid(model, hotspots[row].pid)?.name ?? "", cell: (row) => h("span", { class: "name" }, processOfPid(model, hotspots[row].pid)?.name ?? "") },
         { label: "Detector", low: true, width: "7rem", value: (row) => hotspots[row].detector },
-    ];
+    ].filter(Boolean);
 }
 
 function show(model, row) {
@@ -77,6 +80,7 @@ function show(model, row) {
                 ["Region", `${many(spot.blocks.length, "block")}, ${many(spot.static_instructions, "instruction")}`],
                 ["Functions", h("span", { class: "chips" }, spot.functions.slice(0, 12).map((f) => functionLink(model, f)), spot.functions.length > 12 && ` and ${spot.functions.length - 12} more`)],
                 ["Detector", spot.detector],
+                model.data.processes.length > 1 && processOfPid(model, spot.pid) && ["Process", processLink(processOfPid(model, spot.pid))],
                 alike.length > 0 && ["Nearly the same", h("span", { class: "chips" }, alike.map((other) => h("a", { href: `#hotspot/${other}` }, `#${hotspots[other].id}, ${share(hotspots[other].share)}`)))],
             ]),
             card("Region", null, blockGraph(model, spot.blocks, `Region of hot spot ${spot.id}`)),

@@ -6,7 +6,7 @@ import { causesOf, chart, Plot, stack, tick } from "../chart.js";
 import { grid } from "../grid.js";
 import { listing } from "../listing.js";
 import { pane } from "../pane.js";
-import { functionLink, functionSearch, swatch } from "./functions.js";
+import { functionCell, functionLink, functionSearch } from "./functions.js";
 
 const MOST_DOTS = 1500;
 const OF_CAUSES = { colour: causeColour, meaning: CAUSES, label: "Cause" };
@@ -27,7 +27,7 @@ function columns(model) {
         { label: "Each", number: true, width: "4.5rem", value: (row) => instructions[row].cpi ?? 0, cell: (row) => decimals(instructions[row].cpi ?? 0), title: "Cycles an execution" },
         { label: "Latency", number: true, low: true, width: "5.5rem", value: (row) => latency(instructions[row]), cell: (row) => decimals(latency(instructions[row])), title: "Mean cycles from fetch until it retires" },
         { label: "Where", low: true, width: "12rem", value: (row) => place(model, instructions[row]) },
-        { label: "Function", low: true, width: "11rem", value: (row) => model.functionName(instructions[row].function), cell: (row) => h("span", { class: "name", title: model.functionName(instructions[row].function) }, swatch(instructions[row].function), model.functionName(instructions[row].function)) },
+        { label: "Function", low: true, width: "11rem", value: (row) => model.functionName(instructions[row].function), cell: (row) => functionCell(model, instructions[row].function) },
     ];
 }
 
@@ -112,7 +112,7 @@ function scatter(model, go) {
                 color: { type: "identity" },
                 marks: [
                     Plot.dot(data, { x: "latency", y: "wasted", r: 3, fill: (dot) => functionColour(dot.insn.function), fillOpacity: 0.65 }),
-                    Plot.tip(data, Plot.pointer({ x: "latency", y: "wasted", title: (dot) => `${model.instructionText(dot.row)}\n${place(model, dot.insn)} ${model.functionName(dot.insn.function)}\n${decimals(dot.latency)} cycles, ${short(dot.wasted)} wasted slots` })),
+                    Plot.tip(data, Plot.pointer({ x: "latency", y: "wasted", title: (dot) => `${model.instructionText(dot.row)}\n${place(model, dot.insn)} ${model.brief(dot.insn.function)}\n${decimals(dot.latency)} cycles, ${short(dot.wasted)} wasted slots` })),
                 ],
             });
             plot.addEventListener("click", () => plot.value && go(`instruction/${plot.value.row}`));

@@ -21,11 +21,11 @@ function cpiStack(model) {
             causes.map(([cause, cycles]) => [h("span", null, h("span", { class: "swatch", style: { background: causeColour(cause) } }), cause), share(cycles / run.cycles), (cycles / (run.instructions || 1)).toFixed(3), count(cycles), h("span", { class: "note" }, CAUSES[cause] ?? "")])));
 }
 
-const nameOf = (row) => (row.by === "line" || !row.name ? `${row.file.replace(/^.*\/(?=[^/])/s, "")}:${row.line}` : row.by === "loop" && row.file ? `${row.name} ${row.file.replace(/^.*\/(?=[^/])/s, "")}:${row.line}` : row.name);
+const nameOf = (model, row) => (row.by === "line" || !row.name ? `${row.file.replace(/^.*\/(?=[^/])/s, "")}:${row.line}` : row.by === "loop" && row.file ? `${model.tagOf(row.name)} ${row.file.replace(/^.*\/(?=[^/])/s, "")}:${row.line}` : model.tagOf(row.name));
 
 // Rows of one way to divide the run, as stacks whose length are their cycles.
-function divided(rows, by) {
-    const shown = rows.slice(0, MOST_BARS).map((row, i) => ({ ...row, key: i, label: nameOf(row) }));
+function divided(model, rows, by) {
+    const shown = rows.slice(0, MOST_BARS).map((row, i) => ({ ...row, key: i, label: nameOf(model, row) }));
     const parts = shown.flatMap((row) => causesOf(row.causes).map(([cause, cycles]) => ({ key: row.key, cause, cycles, label: row.label, all: row.cycles })));
     const longest = shown.reduce((most, row) => Math.max(most, row.label.length), 0);
     const cut = (text, width) => (text.length * 6.6 > width ? `…${text.slice(-Math.floor(width / 6.6))}` : text);
@@ -59,7 +59,7 @@ function stacks(model) {
     const { cpi } = model.data;
     const ways = [["function", cpi.function], ["loop", cpi.loop], ["line", cpi.line]].filter(([, rows]) => rows.length > 0);
     const place = h("div");
-    const draw = (by) => place.replaceChildren(divided(cpi[by], by));
+    const draw = (by) => place.replaceChildren(divided(model, cpi[by], by));
     if (ways.length)
         draw(ways[0][0]);
     return ways.length > 0 && card("Where the cycles went", choice("By", ways.map(([by]) => [by, `By ${by}`]), ways[0][0], draw), place);

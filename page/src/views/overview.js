@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What ran, and where the time went, on one screen.
 import { card, h } from "../dom.js";
-import { bar, count, decimals, seconds, share, short } from "../format.js";
+import { bar, count, decimals, many, seconds, share, short } from "../format.js";
 import { functionColour } from "../colours.js";
 import { stackWithLegend } from "../chart.js";
 import { findings } from "../findings.js";
 import { flame } from "../flame.js";
+import { processesOf, threadsOf } from "../processes.js";
 import { spotName, spotsOf } from "../spots.js";
 import { heartOf } from "../trees.js";
 import { treeOf } from "./flame.js";
@@ -22,18 +23,19 @@ function number(label, value, href, title) {
 function keyNumbers(model) {
     const { run, summary, data } = { ...model.data, data: model.data };
     const kind = data.kinds[model.askedKinds[0]];
-    const many = (label, value, view, present) => Boolean(present) && number(label, short(value), `#${view}`, count(value));
+    const tile = (label, value, view, present) => Boolean(present) && number(label, short(value), `#${view}`, count(value));
     return h("div", { class: "keys" },
         number("instructions", short(summary.instructions), null, count(summary.instructions)),
         summary.cycles !== null && summary.cycles !== undefined && number(`cycles${summary.machine_name ? ` on ${summary.machine_name}` : ""}`, short(summary.cycles), "#machine", count(summary.cycles)),
         summary.cpi > 0 && number("CPI", decimals(summary.cpi), "#machine"),
         number("time, observed", seconds(run.seconds), null, `${run.seconds} s`),
         number("branches", short(summary.branches), null, count(summary.branches)),
-        many("functions", summary.functions, "functions", model.executed),
-        many("paths", kind?.paths, "paths", kind),
-        many("loops", summary.loops, "loops", data.loops.length),
-        many("hot spots", summary.hotspots, "hotspots", data.hotspots.length),
-        many("threads", summary.threads, "overview", summary.threads > 1));
+        tile("functions", summary.functions, "functions", model.executed),
+        tile("paths", kind?.paths, "paths", kind),
+        tile("loops", summary.loops, "loops", data.loops.length),
+        tile("hot spots", summary.hotspots, "hotspots", data.hotspots.length),
+        tile("processes", data.processes.length, "processes", data.processes.length > 1),
+        tile("threads", summary.threads, "processes", summary.threads > Math.max(1, data.processes.length)));
 }
 
 /** Heaviest first: [{ share, colour, href, name, note }]. */
@@ -45,7 +47,7 @@ function items(title, view, all, rows) {
 
 function functionsCard(model) {
     const { functions } = model.data;
-    const rows = functions.self.slice(0, Math.min(MOST, model.executed)).map((self, row) => ({ share: self / (model.total || 1), colour: functionColour(row), href: `#function/${row}`, name: functions.name[row], note: model.line(functions.file[row], functions.line[row]) || model.moduleName(functions.module[row]) }));
+    const rows = functions.self.slice(0, Math.min(MOST, model.executed)).map((self, row) => ({ share: self / (model.total || 1), colour: functionColour(row), href: `#function/${row}`, name: model.tag(row), title: functions.name[row], note: model.line(functions.file[row], functions.line[row]) || model.moduleName(functions.module[row]) }));
     return rows.length > 0 && items("Functions", "functions", model.executed, rows);
 }
 
@@ -63,7 +65,7 @@ function pathsCard(model) {
     const kind = model.askedKinds[0] ?? -1;
     const rows = [];
     for (let row = paths.kind.indexOf(kind); row >= 0 && paths.kind[row] === kind && rows.length < MOST; row++)
-        rows.push({ share: paths.instructions[row] / (model.total || 1), colour: functionColour(paths.function[row]), href: `#path/${row}`, name: model.functionName(paths.function[row]), note: `${short(paths.count[row])} × ${decimals(Math.round(paths.instructions[row] / (paths.count[row] || 1)))}` });
+        rows.push({ share: paths.instructions[row] / (model.total || 1), colour: functionColour(paths.function[row]), href: `#path/${row}`, name: /:\d/.test(model.pathPlace(row)) ? model.pathPlace(row) : model.tag(paths.function[row]), title: `${model.functionName(paths.function[row])} ${model.pathPlace(row)}`, note: `${short(paths.count[row])} × ${decimals(Math.round(paths.instructions[row] / (paths.count[row] || 1)))}` });
     return rows.length > 0 && items("Paths", "paths", model.data.kinds[kind].paths, rows);
 }
 
@@ -80,11 +82,12 @@ function cpiCard(model) {
 }
 
 function flameCard(model) {
-    const tree = treeOf(model);
-    const start = heartOf(tree);
+    const several = model.data.processes.length > 1;
+    const tree = treeOf(model, several ? "processes" : "");
+    const start = several ? tree : heartOf(tree);
     const graph = flame(model, start, { label: "Flame graph", total: model.total || 1, most: DEPTH });
-    const below = start === tree ? "" : ` below ${start.name}, ${share(start.value / (model.total || 1))} of the run`;
-    return card(model.data.contexts.parent.length ? `Flame graph${below}` : "Modules and functions", h("a", { class: "more", href: "#flame" }, "larger"), graph.element);
+    const below = several ? " by process" : start === tree ? "" : ` below ${model.brief(start.f)}, ${share(start.value / (model.total || 1))} of the run`;
+    return card(model.data.contexts.parent.length ? `Flame graph${below}` : several ? "Processes and functions" : "Modules and functions", h("a", { class: "more", href: several ? "#flame=processes" : "#flame" }, "larger"), graph.element);
 }
 
 function spotsCard(model) {
@@ -95,10 +98,13 @@ function spotsCard(model) {
         h("p", { class: "chips" }, spots.map(({ row, colour }) => h("a", { href: `#hotspot/${row}`, class: "name" }, h("span", { class: "swatch", style: { background: colour }, "aria-hidden": "true" }), `#${hotspots[row].id} ${spotName(model, row)}`, h("span", { class: "note" }, ` ${share(hotspots[row].share)}`)))));
 }
 
-function threadsCard(model) {
-    const { threads } = model.data;
-    return threads.length > 1 && card("Threads", null, h("ol", { class: "items ranked" }, threads.slice(0, MOST).map((thread) => h("li", null,
-        bar(thread.share), h("span", { class: "name" }, `thread ${thread.thread}`), h("span", { class: "note" }, `pid ${thread.pid}, tid ${thread.tid}`)))), threads.length > MOST && h("p", { class: "note" }, `and ${count(threads.length - MOST)} more`));
+// Processes, or the threads of the only one.
+function processesCard(model) {
+    const { processes, threads } = model.data;
+    const several = processes.length > 1;
+    const all = several ? processesOf(model) : threadsOf(model);
+    const rows = all.slice(0, MOST).map((part) => ({ share: part.instructions / (model.total || 1), href: `#process/${several ? part.row : processes.length + part.row}`, name: part.name, title: part.command || part.name, note: part.threads?.length > 1 ? many(part.threads.length, "thread") : short(part.instructions) }));
+    return threads.length > 1 && items(several ? "Processes" : "Threads", "processes", all.length, rows);
 }
 
 function notes(model) {
@@ -124,7 +130,7 @@ export const overviewView = {
         return {
             element: h("div", { class: "view overview" },
                 ran(model), notes(model), findings(model), keyNumbers(model),
-                h("div", { class: "cards" }, functionsCard(model), loopsCard(model), pathsCard(model), instructionsCard(model), spotsCard(model), cpiCard(model), threadsCard(model), model.executed > 0 && flameCard(model)),
+                h("div", { class: "cards" }, functionsCard(model), loopsCard(model), pathsCard(model), instructionsCard(model), spotsCard(model), cpiCard(model), processesCard(model), model.executed > 0 && flameCard(model)),
                 model.executed > 0 && h("p", { class: "note" }, "A bar's colour is its function's, as in the list of functions."),
                 model.total === 0 && h("p", null, "Nothing was executed, or nothing was recorded: the profile is empty.")),
             open() {},

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-import { card, choice, facts, h } from "../dom.js";
+import { append, card, choice, facts, h } from "../dom.js";
 import { bar, count, many, share } from "../format.js";
 import { functionColour } from "../colours.js";
 import { chart, Plot, tick } from "../chart.js";
 import { grid } from "../grid.js";
 import { blockTexts } from "../listing.js";
 import { pane } from "../pane.js";
-import { functionLink, functionSearch, swatch } from "./functions.js";
+import { functionCell, functionLink, functionSearch } from "./functions.js";
 
 const HOWS = { // how a block is left: an arrow, words, and how much deeper in calls what follows is
     fell: ["↓", "falls through", 0],
@@ -32,18 +32,11 @@ function columns(model) {
         { label: "Share", number: true, width: "8.5rem", value: (row) => paths.instructions[row], cell: (row) => bar(paths.instructions[row] / model.total, functionColour(paths.function[row]), most / model.total), title: "Instructions executed along it, of all" },
         { label: "Count", number: true, low: 2, width: "7.5rem", value: (row) => paths.count[row], cell: (row) => count(paths.count[row]) },
         metric && { label: "Events", number: true, low: true, width: "7.5rem", value: (row) => paths.events[row], cell: (row) => count(paths.events[row]) },
-        { label: "Function", value: (row) => model.functionName(paths.function[row]), cell: (row) => h("span", { class: "name", title: model.functionName(paths.function[row]) }, swatch(paths.function[row]), model.functionName(paths.function[row])) },
+        { label: "Function", value: (row) => model.functionName(paths.function[row]), cell: (row) => append(functionCell(model, paths.function[row]), [h("span", { class: "note" }, ` ${model.pathPlace(row)}`)]) },
         { label: "Each", number: true, low: true, width: "5rem", value: (row) => paths.instructions[row] / (paths.count[row] || 1), cell: (row) => count(paths.instructions[row] / (paths.count[row] || 1)), title: "Instructions of one execution" },
         { label: "Branches", number: true, low: true, width: "6.2rem", value: (row) => paths.length[row], cell: (row) => count(paths.length[row]) },
         { label: "Outcomes", low: true, width: "11rem", cell: (row) => outcomes(paths.outcomes[row]) },
-        { label: "Start", low: true, width: "13rem", value: (row) => start(model, row), cell: (row) => start(model, row) },
     ].filter(Boolean);
-}
-
-function start(model, row) {
-    const { paths, steps } = model.data;
-    const block = paths.n_steps[row] ? steps.block[paths.first_step[row]] : -1;
-    return block >= 0 ? model.blockPlace(block) : model.address(paths.module[row], paths.offset[row]);
 }
 
 function search(model) {

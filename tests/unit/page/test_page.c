@@ -78,7 +78,7 @@ static void expect_text(const char *text, const char *path, const char *expected
 static size_t rows_of(const char *text, const char *table)
 {
     static const char *const first[] = {"name",   "path",   "file", "function", "from",
-                                        "offset", "parent", "kind", "block"};
+                                        "offset", "parent", "kind", "block",    "context"};
     char path[64];
     size_t n;
     for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
@@ -101,11 +101,14 @@ static const struct {
     {"modules", "name path build_id instructions"},
     {"files", "path"},
     {"lines", "file line instructions executions"},
-    {"functions", "name module offset file line self inclusive calls cycles first_block n_blocks"},
+    {"functions",
+     "name brief tag module offset file line self inclusive calls cycles first_block n_blocks"},
     {"blocks", "function module offset size insns count flow line file first_code n_code loop"},
     {"edges", "from to count taken flow"},
     {"code", "offset text file line inlined insn"},
     {"contexts", "parent function self inclusive calls"},
+    {"function_threads", "function thread self inclusive calls"},
+    {"context_threads", "context thread self inclusive calls"},
     {"paths", "kind function offset module length outcomes count instructions events first_step "
               "n_steps"},
     {"steps", "block how"},
@@ -131,6 +134,8 @@ static const struct {
     {"code/insn", "instructions", -1},
     {"contexts/parent", "contexts", -1},
     {"contexts/function", "functions", -1},
+    {"function_threads/function", "functions", 0},
+    {"context_threads/context", "contexts", 0},
     {"paths/kind", "kinds", 0},
     {"paths/function", "functions", -1},
     {"paths/module", "modules", -1},
@@ -243,6 +248,54 @@ static void tables_fit_together_by_chance(void **state)
         free(text);
         hp_profile_free(profile);
     }
+}
+
+/* What threads have of an item is what it has: `table` has rows by thread of those in `of`. */
+static void check_shares(const char *text, const char *table, const char *item, const char *of)
+{
+    static const char *const columns[] = {"self", "inclusive", "calls"};
+    char path[64];
+    size_t n, n_parts;
+    snprintf(path, sizeof path, "%s/%s", table, item);
+    int64_t *items = array_of(text, path, &n_parts);
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+        snprintf(path, sizeof path, "%s/%s", of, columns[k]);
+        int64_t *wholes = array_of(text, path, &n);
+        snprintf(path, sizeof path, "%s/%s", table, columns[k]);
+        int64_t *values = array_of(text, path, &n_parts);
+        int64_t *sums = calloc(n + 1, sizeof *sums);
+        for (size_t i = 0; i < n_parts; i++)
+            sums[items[i]] += values[i];
+        for (size_t i = 0; i < n; i++)
+            if (sums[i] != wholes[i] && wholes[i] != -1)
+                fail_msg("%s of %s/%zu is %lld, not %lld", columns[k], of, i, (long long)sums[i],
+                         (long long)wholes[i]);
+        free(sums);
+        free(values);
+        free(wholes);
+    }
+    free(items);
+}
+
+static void threads_have_all_there_is(void **state)
+{
+    (void)state;
+    size_t checked = 0;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct hp_profile *profile = random_profile(seed, 3 + seed % 17);
+        assert_int_equal(hp_profile_normalize(profile), HP_OK);
+        char *text = data_of(profile, NULL);
+        if (profile->n_threads > 1) {
+            check_shares(text, "function_threads", "function", "functions");
+            check_shares(text, "context_threads", "context", "contexts");
+            checked += rows_of(text, "context_threads") > 0;
+        } else {
+            assert_int_equal(rows_of(text, "function_threads"), 0);
+        }
+        free(text);
+        hp_profile_free(profile);
+    }
+    assert_true(checked > 10);
 }
 
 /* --- Numbers ---------------------------------------------------------------------------------- */
@@ -595,6 +648,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_fit_together),
         cmocka_unit_test(tables_fit_together_by_chance),
+        cmocka_unit_test(threads_have_all_there_is),
         cmocka_unit_test(functions_and_blocks_are_those_of_the_report),
         cmocka_unit_test(inclusive_may_not_be_known),
         cmocka_unit_test(edges_leave_the_last_block_to_begin),
