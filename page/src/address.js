@@ -60,7 +60,7 @@ const NAMES = {
 function namesOf(model, item) {
     return model.once(`names of ${item}`, () => {
         const rows = new Map();
-        const names = NAMES[item](model).map((text, row) => {
+        const names = (model.names?.[item] ?? NAMES[item])(model).map((text, row) => {
             const short = brief(text);
             let name = short;
             for (let n = 2; rows.has(name); n++)

@@ -30,9 +30,10 @@ function layout(root) {
 /**
  * flame(model, root, { label, total, most, upward, withoutRoot, colourBy, chosen(node) }): { element, nodes(), zoom(node), mark(query), colour(by) }.
  * `most`: how deep at most; `upward`: children are above; `withoutRoot`: it is not drawn; `chosen`: called with what was clicked, or chosen by Enter;
- * without it the graph cannot be zoomed and links instead.
+ * without it the graph cannot be zoomed and links instead. `paint(node)` gives the background of a cell, `spoken(node)` and `told(node)` what is said
+ * of it, in place of the usual.
  */
-export function flame(model, root, { label, total, most = Infinity, upward = false, withoutRoot = false, colourBy = "function", chosen }) {
+export function flame(model, root, { label, total, most = Infinity, upward = false, withoutRoot = false, colourBy = "function", chosen, paint, spoken, told }) {
     const box = h("div", { class: "flame", role: "tree", "aria-label": label });
     const skipped = withoutRoot ? 1 : 0;
     let nodes = [];
@@ -51,7 +52,7 @@ export function flame(model, root, { label, total, most = Infinity, upward = fal
         return [h("p", { class: "tip-name" }, node.name),
             node.part && h("p", { class: "note tip-command" }, node.part.command || `pid ${node.part.pid}`),
             (place || module >= 0) && h("p", { class: "note" }, [place, module >= 0 && node.f >= 0 && modules.name[module]].filter(Boolean).join("  ·  ")),
-            h("table", null, h("tbody", null, row("Instructions", node.value, node.value / total), node.f >= 0 && row("In itself", node.self, node.self / total), node.calls > 0 && row("Calls", node.calls)))].filter(Boolean);
+            ...(told ? told(node) : [h("table", null, h("tbody", null, row("Instructions", node.value, node.value / total), node.f >= 0 && row("In itself", node.self, node.self / total), node.calls > 0 && row("Calls", node.calls)))])].filter(Boolean);
     }
 
     function cell(node, i, deepest) {
@@ -59,9 +60,9 @@ export function flame(model, root, { label, total, most = Infinity, upward = fal
         const matches = query && data.name.toLowerCase().includes(query);
         const line = upward ? deepest - depth : depth - skipped;
         return h("div", {
-            class: `flame-cell${matches ? " match" : query ? " no-match" : ""}`, role: "treeitem", tabindex: i === active ? "0" : "-1", "data-i": i, "aria-level": depth + 1 - skipped, "aria-label": `${data.name}: ${numbers(data)}`,
+            class: `flame-cell${matches ? " match" : query ? " no-match" : ""}`, role: "treeitem", tabindex: i === active ? "0" : "-1", "data-i": i, "aria-level": depth + 1 - skipped, "aria-label": `${data.name}: ${(spoken ?? numbers)(data)}`,
             "aria-expanded": node.children ? "true" : null, "aria-selected": String(data === root),
-            style: { left: `${(x0 * 100).toFixed(4)}%`, width: `${((x1 - x0) * 100).toFixed(4)}%`, top: `${line * LINE}px`, "--hue": colourOf(data) },
+            style: { left: `${(x0 * 100).toFixed(4)}%`, width: `${((x1 - x0) * 100).toFixed(4)}%`, top: `${line * LINE}px`, ...(paint ? { background: query && !matches ? "" : paint(data) } : { "--hue": colourOf(data) }) },
         }, x1 - x0 > 0.012 ? fitting(model, data, (x1 - x0) * (box.clientWidth || innerWidth)) : "");
     }
 

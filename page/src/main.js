@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Reads the data, makes the tabs, and shows the view that the address names.
 import { parse } from "./address.js";
+import { DiffModel } from "./diff/model.js";
+import { DIFF_VIEWS } from "./diff/views.js";
 import { h } from "./dom.js";
 import { load, Unreadable } from "./load.js";
 import { Model } from "./model.js";
@@ -56,8 +58,8 @@ function searchKey(event) {
     }
 }
 
-function start(model) {
-    const views = VIEWS.filter((view) => view.present(model));
+function start(model, all) {
+    const views = all.filter((view) => view.present(model));
     const bar = tabs(model, views);
     const panels = views.map((view) => h("div", { class: "panel", role: "tabpanel", id: `view-${view.id}`, "aria-labelledby": `tab-${view.id}`, hidden: true }, h("h2", { class: "hidden" }, labelOf(view, model))));
     const made = new Map();
@@ -90,7 +92,8 @@ function start(model) {
 
 async function main() {
     try {
-        start(new Model(await load(document.getElementById("hotpath-data"))));
+        const data = await load(document.getElementById("hotpath-data"));
+        start(data.diff ? new DiffModel(data) : new Model(data), data.diff ? DIFF_VIEWS : VIEWS);
     } catch (error) {
         const text = error instanceof Unreadable ? error.message : `The profile in this page could not be shown (${error.message}). Make the page again with 'hotpath html'.`;
         document.getElementById("app").replaceChildren(h("p", { class: "message", role: "alert" }, text));

@@ -129,6 +129,25 @@ export function functionTree(model, split) {
     return grow(null, { name: "all", value: sum(used, (module) => module.value) }, () => used);
 }
 
+/** The contexts of two versions (diff/model.js), as wide as one of them (`side`) has it; without contexts modules and functions. */
+export function differential(model, side) {
+    const { contexts, functions, modules } = model.data;
+    const top = { name: "all", old: model.before, now: model.total };
+    if (contexts.parent.length) {
+        const ofRow = (row) => ({ row, f: contexts.function[row], name: model.functionName(contexts.function[row]), value: contexts[`${side}_inclusive`][row], old: contexts.old_inclusive[row], now: contexts.new_inclusive[row],
+            oldSelf: contexts.old_self[row], nowSelf: contexts.new_self[row], oldCalls: contexts.old_calls[row], nowCalls: contexts.new_calls[row] });
+        return grow(null, { ...top, value: sum(model.rootContexts, (row) => contexts[`${side}_inclusive`][row]) }, (node) => Array.from(node.row < 0 ? model.rootContexts : model.childContexts.of(node.row), ofRow));
+    }
+    const calls = (row, which) => model.data.diff.functions[row][which] ?? 0;
+    const leaf = (row) => ({ f: row, name: functions.name[row], value: functions[side][row], old: functions.old[row], now: functions.new[row], oldSelf: functions.old[row], nowSelf: functions.new[row], oldCalls: calls(row, "old_calls"), nowCalls: calls(row, "new_calls"), make: () => [] });
+    const ofModule = (module) => [...functions.name.keys()].filter((row) => functions.module[row] === module).map(leaf);
+    const nodes = modules.name.map((name, module) => {
+        const leaves = ofModule(module);
+        return { module, name, value: sum(leaves, (node) => node.value), old: sum(leaves, (node) => node.old), now: sum(leaves, (node) => node.now), make: () => leaves };
+    });
+    return grow(null, { ...top, value: sum(nodes, (node) => node.value) }, () => nodes);
+}
+
 /** Where a tree becomes interesting: below what does little but call one other, as programs begin. */
 export function heartOf(root) {
     let node = root;

@@ -114,6 +114,10 @@ enum hp_err hp_diff_print(const struct hp_diff *diff, const struct hp_diff_print
 enum hp_err hp_diff_print_json(const struct hp_diff *diff, const struct hp_diff_print *print,
                                FILE *out);
 
+/* The member "diff" of an object, with what is to be printed of it. */
+void hp_diff_put_json(struct hp_json *json, const struct hp_diff *diff,
+                      const struct hp_diff_print *print);
+
 /* Whether a function changed by the threshold or more. */
 bool hp_diff_counts(const struct hp_diff *diff, const struct hp_diff_print *print, int64_t delta);
 

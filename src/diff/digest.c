@@ -401,7 +401,7 @@ enum hp_err hp_digest_make(const struct hp_profile *profile,
     size_t n = profile->n_functions + 1;
     struct module *modules HP_CLEANUP(hp_free) = calloc(profile->n_modules + 1, sizeof *modules);
     struct symbol *symbols HP_CLEANUP(hp_free) = calloc(n, sizeof *symbols);
-    uint32_t *groups HP_CLEANUP(hp_free) = malloc(n * sizeof *groups);
+    uint32_t *groups = (*digest)->groups = malloc(n * sizeof *groups);
     struct making m = {*digest, profile, options, modules, symbols, groups};
     return modules && symbols && groups ? make(&m) : hp_fail_nomem();
 }
@@ -416,6 +416,7 @@ void hp_digest_free(struct hp_digest *digest)
     free(digest->loop_order);
     free(digest->paths);
     free(digest->steps);
+    free(digest->groups);
     hp_strings_fini(&digest->strings);
     free(digest);
 }

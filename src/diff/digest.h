@@ -106,6 +106,7 @@ struct hp_digest {
     uint32_t *steps;
     size_t n_steps, steps_capacity;
     struct hp_strings strings;
+    uint32_t *groups; /* by function of the profile, that of the digest; HP_PROFILE_NONE: none */
 };
 
 /* What goes into a digest. All zero: everything. */

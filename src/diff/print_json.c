@@ -158,27 +158,33 @@ static void put_part(struct hp_json *json, const struct hp_diff *diff,
     hp_json_end_array(json);
 }
 
+void hp_diff_put_json(struct hp_json *json, const struct hp_diff *diff,
+                      const struct hp_diff_print *print)
+{
+    hp_json_put_object(json, "diff");
+    hp_json_put_string(json, "old", print->old_name);
+    hp_json_put_string(json, "new", print->new_name);
+    hp_json_put_array(json, "totals");
+    for (enum hp_total i = 0; i < HP_TOTALS; i++)
+        if (hp_diff_has(diff, i)) {
+            hp_json_begin_object(json);
+            hp_json_put_string(json, "name", hp_total_names[i]);
+            hp_diff_put_counts(json, diff->old->totals[i], diff->new->totals[i]);
+            hp_json_end_object(json);
+        }
+    hp_json_end_array(json);
+    for (enum hp_diff_kind kind = 0; kind < HP_DIFF_KINDS; kind++)
+        put_part(json, diff, print, kind);
+    hp_json_end_object(json);
+}
+
 enum hp_err hp_diff_print_json(const struct hp_diff *diff, const struct hp_diff_print *print,
                                FILE *out)
 {
     struct hp_json json = {.out = out, .lines = 3};
     hp_json_begin_object(&json);
     hp_json_put_string(&json, "hotpath", HP_VERSION);
-    hp_json_put_object(&json, "diff");
-    hp_json_put_string(&json, "old", print->old_name);
-    hp_json_put_string(&json, "new", print->new_name);
-    hp_json_put_array(&json, "totals");
-    for (enum hp_total i = 0; i < HP_TOTALS; i++)
-        if (hp_diff_has(diff, i)) {
-            hp_json_begin_object(&json);
-            hp_json_put_string(&json, "name", hp_total_names[i]);
-            hp_diff_put_counts(&json, diff->old->totals[i], diff->new->totals[i]);
-            hp_json_end_object(&json);
-        }
-    hp_json_end_array(&json);
-    for (enum hp_diff_kind kind = 0; kind < HP_DIFF_KINDS; kind++)
-        put_part(&json, diff, print, kind);
-    hp_json_end_object(&json);
+    hp_diff_put_json(&json, diff, print);
     hp_json_end_object(&json);
     return hp_json_finish(&json);
 }

@@ -63,29 +63,57 @@ static const char *find_data(const char *text)
     return at + strlen("\n" HP_PAGE_DATA_OPEN);
 }
 
-static enum hp_err write_data(const struct hp_profile *profile,
-                              const struct hp_page_options *options, FILE *out)
+typedef enum hp_err put_fn(const void *what, FILE *out);
+
+static enum hp_err pack_data(put_fn *put, const void *what, FILE *out)
 {
     FILE *file;
     HP_TRY(hp_pack_open(out, &file));
-    enum hp_err err = hp_page_data(profile, options, file);
+    enum hp_err err = put(what, file);
     enum hp_err closed = hp_pack_close(file);
     return err != HP_OK ? err : closed;
 }
 
-enum hp_err hp_page_write(const struct hp_profile *profile, const struct hp_page_options *options,
-                          const char *text, FILE *out)
+/* Writes a page whose data is what `put` writes. */
+static enum hp_err write_page(const char *text, put_fn *put, const void *what, FILE *out)
 {
     const char *data = find_data(text);
     if (!data)
         return hp_fail(HP_ERR_FORMAT, "the page's template has no place for the data: build it "
                                       "again with 'make'");
     fwrite(text, 1, (size_t)(data - text), out);
-    HP_TRY(write_data(profile, options, out));
+    HP_TRY(pack_data(put, what, out));
     fputs(data, out);
     errno = 0;
     if (fflush(out) != 0 || ferror(out))
         return hp_fail(HP_ERR_IO, "cannot write the page: %s",
                        errno ? strerror(errno) : "write error");
     return HP_OK;
+}
+
+struct one {
+    const struct hp_profile *profile;
+    const struct hp_page_options *options;
+};
+
+static enum hp_err put_one(const void *what, FILE *out)
+{
+    const struct one *one = what;
+    return hp_page_data(one->profile, one->options, out);
+}
+
+static enum hp_err put_diff(const void *what, FILE *out)
+{
+    return hp_page_diff_data(what, out);
+}
+
+enum hp_err hp_page_write(const struct hp_profile *profile, const struct hp_page_options *options,
+                          const char *text, FILE *out)
+{
+    return write_page(text, put_one, &(struct one){profile, options}, out);
+}
+
+enum hp_err hp_page_diff_write(const struct hp_page_diff *diff, const char *text, FILE *out)
+{
+    return write_page(text, put_diff, diff, out);
 }

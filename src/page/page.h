@@ -6,6 +6,7 @@
 #ifndef HP_PAGE_PAGE_H
 #define HP_PAGE_PAGE_H
 
+#include "diff/diff.h"
 #include "hotpath/profile.h"
 
 #include <stdio.h>
@@ -48,6 +49,17 @@ enum hp_err hp_page_template(char **text);
  * template. */
 enum hp_err hp_page_write(const struct hp_profile *profile, const struct hp_page_options *options,
                           const char *text, FILE *out);
+
+/* Two profiles to compare, of an old and a new version. */
+struct hp_page_diff {
+    const struct hp_profile *old, *new;
+    const char *old_name, *new_name;
+    struct hp_diff_options sources;
+};
+
+/* As the two above, of what changed between them (docs/page.md). */
+enum hp_err hp_page_diff_data(const struct hp_page_diff *diff, FILE *out);
+enum hp_err hp_page_diff_write(const struct hp_page_diff *diff, const char *text, FILE *out);
 
 /* A stream whose contents end up in `out`, compressed (gzip) and as text (base64). `out` stays
  * open, and must until the stream is closed. Closing it writes what is left; HP_ERR_IO: something

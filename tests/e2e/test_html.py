@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import time
 
@@ -443,8 +444,30 @@ class Html(util_cli.Case):
         self.assertEqual(os.listdir(self.dir), [])
 
     def test_command_line(self):
-        self.refused(FAILED, ["html"], "no FILE given; usage: hotpath html [OPTIONS] FILE")
+        self.refused(FAILED, ["html"], "no FILE given; usage: hotpath html [OPTIONS] (FILE | --diff OLD NEW)")
         self.refused(FAILED, ["html", "a", "b"], "too many arguments; usage: hotpath html")
+        self.refused(FAILED, ["html", "--diff"], "no OLD given; usage: hotpath html")
+        self.refused(FAILED, ["html", "--diff", "a"], "no NEW given; usage: hotpath html")
+        self.refused(FAILED, ["html", "--diff", "a", "b", "c"], "too many arguments; usage: hotpath html")
+        self.refused(FAILED, ["html", "a", "--old-source", "x"], "--old-source and --new-source are for --diff")
+        self.refused(FAILED, ["html", "--diff", "a", "b", "-s", "x"], "--old-source and --new-source name the sources")
+
+    def test_diff(self):
+        old, new = self.path("old.hotpath"), self.path("new.hotpath")
+        shutil.copy(self.nothing, old)
+        shutil.copy(self.exact, new)
+        status, out, err = self.hotpath("html", "--diff", old, new, env=self.with_template)
+        self.assertEqual((status, out), (0, b""))
+        self.assertIn(b"new.diff.html", err)
+        head, _, rest = self.read("new.diff.html").decode().partition(OPEN)
+        self.assertEqual(head + OPEN + rest[rest.index("<"):], TEMPLATE)
+        data = json.loads(gzip.decompress(base64.b64decode(rest[:rest.index("<")])))
+        self.assertEqual(data, json.loads(self.good("html", "--data", "--diff", old, new)))
+        self.assertEqual(data["diff"], json.loads(self.good("diff", "--json", old, new))["diff"])
+        for name in "briefs", "tags":
+            self.assertEqual(len(data[name]), len(data["diff"]["functions"]))
+        self.assertEqual(len(data["line_texts"]), len(data["diff"]["lines"]))
+        self.refused(FAILED, ["html", "--diff", old, self.path("missing"), "--data"], "missing")
         self.assertIn(b"--source-path", self.good("html", "--help"))
 
 

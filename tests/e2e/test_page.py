@@ -99,6 +99,40 @@ int main()
     return sum < 0;
 }
 """
+# Two versions: the new one finds words by a hash, and has more of them.
+OLD = r"""
+#include <stdio.h>
+#include <string.h>
+#define TIMES 600
+static char words[100][8];
+static unsigned n;
+__attribute__((noinline)) unsigned steps(unsigned x) { unsigned s = 0; while (x > 1) { x = x & 1 ? 3 * x + 1 : x / 2; s++; } return s; }
+//
+__attribute__((noinline)) char *find(const char *text)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (strcmp(words[i], text) == 0)
+            return words[i];
+    return strcpy(words[n++], text);
+}
+int main(void)
+{
+    char text[8];
+    unsigned sum = 0;
+    for (unsigned i = 0; i < TIMES; i++) {
+        snprintf(text, sizeof text, "w%u", i * 79 % 61);
+        sum += find(text)[1] + steps(i + 1);
+    }
+    printf("%u\n", sum);
+    return 0;
+}
+"""
+NEW = (OLD.replace("TIMES 600", "TIMES 650").replace("//", """static unsigned char slots[256];
+__attribute__((noinline)) unsigned hash(const char *text) { unsigned h = 5381; while (*text) h = h * 33 + (unsigned char)*text++; return h; }""")
+       .replace("    for (unsigned i = 0; i < n; i++)\n        if", """    unsigned at = hash(text) & 255;
+    for (unsigned i; (i = slots[at]) != 0; at = (at + 1) & 255)
+        if""").replace("words[i], text", "words[i - 1], text").replace("return words[i]", "return words[i - 1]")
+       .replace("    return strcpy", "    slots[at] = n + 1;\n    return strcpy"))
 PROFILES = ("-p", "exact,loops,paths,predictions,hotspots,cycles,instructions", "--machine", "modern",
             "--windows", "all", "--sample", "profileme,interval=200,pairs", "--predict", "net:10", "--predict", "net:50",
             "--predict", "path-profile:10", "--predict", "path-profile:50")
@@ -198,6 +232,30 @@ class Page(Case):
             template = file.read()
         return {"page": self.write(name + ".html", template.replace(DATA, DATA + content))}
 
+    def compare(self, name, old, new):
+        """The page of what changed between two profiles, as record() has it."""
+        files = {"page": self.path(name + ".html"), "report": self.path(name + ".report.json"), "data": self.path(name + ".data.json")}
+        self.good("html", "-q", "--diff", old, new, "-o", files["page"])
+        for what, content in (("report", self.good("diff", "--json", old, new)), ("data", self.good("html", "--data", "--diff", old, new))):
+            with open(files[what], "wb") as file:
+                file.write(content)
+        return files, json.loads(content)
+
+    def differences(self):
+        profiles = []
+        for name, source in (("old", OLD), ("new", NEW)):
+            profiles.append(self.path(name + ".hotpath"))
+            self.hotpath("record", "-q", "-o", profiles[-1], "-p", "exact,loops,paths", "--", self.build(name, source))
+        diff, data = self.compare("diff", *profiles)
+        same, _ = self.compare("same", profiles[0], profiles[0])
+        strings = copy.deepcopy(data)
+        kept = [entry["status"] for entry in data["diff"]["functions"] + data["diff"]["paths"]]
+        strings = dict(evil(strings), format=1)
+        for entry, status in zip(strings["diff"]["functions"] + strings["diff"]["paths"], kept):
+            entry["status"] = status
+        strings["diff"]["totals"] = data["diff"]["totals"]
+        return {"diff": diff, "same": same, "diff strings": self.page("diff-strings", strings)}
+
     def pages(self):
         program = [self.build("all", PROGRAM)]
         everything, data = self.record("all", program, *PROFILES)
@@ -219,7 +277,7 @@ class Page(Case):
                 "twins": self.page("twins", twin_data(data)),
                 "damaged": self.page("damaged", "!" + whole), "cut": self.page("cut", whole[:len(whole) // 2 // 4 * 4]),
                 "other": self.page("other", {"format": 2}), "list": self.page("list", [1]), "template": {"page": TEMPLATE},
-                "processes": processes, "names": names, "axe": axe}
+                "processes": processes, "names": names, **self.differences(), "axe": axe}
 
     def test_in_a_browser(self):
         manifest = self.write("pages.json", json.dumps(self.pages()))

@@ -30,7 +30,7 @@ const addressOf = (mode, split) => {
 };
 
 // From the outermost to this one, long ones without their middle.
-function crumbs(model, node, go) {
+export function crumbs(model, node, go, sandwich = true) {
     const chain = [];
     for (let at = node; at !== null; at = at.parent)
         chain.unshift(at);
@@ -39,7 +39,7 @@ function crumbs(model, node, go) {
     return h("nav", { class: "crumbs", "aria-label": "Zoomed to" }, shown.map((at, i) => [
         i > 0 && h("span", { "aria-hidden": "true" }, " › "),
         at === null ? h("span", { class: "note" }, `${many(left, "function")} between`) : at === node ? h("strong", { title: at.name }, briefOf(model, at)) : h("button", { type: "button", class: "link", title: at.name, onclick: () => go(at) }, briefOf(model, at)),
-    ]), node.f >= 0 && [h("a", { href: `#function/${node.f}`, class: "note" }, "code"), h("a", { href: `#flame=sandwich:${node.f}`, class: "note" }, "callers and callees")]);
+    ]), node.f >= 0 && [h("a", { href: `#function/${node.f}`, class: "note" }, "code"), sandwich && h("a", { href: `#flame=sandwich:${node.f}`, class: "note" }, "callers and callees")]);
 }
 
 function contextTable(model, go) {

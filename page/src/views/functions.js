@@ -14,7 +14,7 @@ const MOST_LISTED = 10; // loops and paths in a function's detail
 export const swatch = (row) => h("span", { class: "swatch", style: { background: functionColour(row) }, "aria-hidden": "true" });
 
 // Grids show a shorter name where they are narrow.
-const nameParts = (model, row) => [swatch(row), model.tag(row) === model.brief(row) ? model.brief(row) : [h("span", { class: "brief" }, model.brief(row)), h("span", { class: "tag" }, model.tag(row))]];
+const nameParts = (model, row) => [!model.compares && swatch(row), model.tag(row) === model.brief(row) ? model.brief(row) : [h("span", { class: "brief" }, model.brief(row)), h("span", { class: "tag" }, model.tag(row))]];
 
 /** A function's name, in its colour, for a cell of a table. */
 export const functionCell = (model, row) => (row < 0 ? h("span", { class: "name" }, "(no function)") : h("span", { class: "name", title: model.functionName(row) }, nameParts(model, row)));

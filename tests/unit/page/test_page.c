@@ -298,6 +298,86 @@ static void threads_have_all_there_is(void **state)
     assert_true(checked > 10);
 }
 
+/* --- Two profiles ----------------------------------------------------------------------------- */
+
+static char *diff_of(const struct hp_profile *old, const struct hp_profile *new)
+{
+    struct hp_page_diff diff = {.old = old, .new = new, .old_name = "old", .new_name = "new"};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    enum hp_err err = hp_page_diff_data(&diff, out);
+    assert_int_equal(fclose(out), 0);
+    if (err != HP_OK)
+        fail_msg("hp_page_diff_data: %s", hp_error_text());
+    assert_true(json_valid(text));
+    return text;
+}
+
+static int64_t sum_of(const char *text, const char *path)
+{
+    size_t n;
+    int64_t *values = array_of(text, path, &n), sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += values[i];
+    free(values);
+    return sum;
+}
+
+static int64_t in_contexts(const struct hp_profile *profile)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < profile->n_context_counts; i++)
+        sum += profile->context_counts[i].self;
+    return (int64_t)sum;
+}
+
+/* Contexts are trees of functions of the diff; an inclusive count is that of what is below. */
+static void check_merged(const char *text, const char *side)
+{
+    char path[64];
+    size_t n, n_functions = rows_of(text, "diff/functions");
+    int64_t *parent = array_of(text, "contexts/parent", &n);
+    int64_t *function = array_of(text, "contexts/function", &n);
+    snprintf(path, sizeof path, "contexts/%s_self", side);
+    int64_t *below = array_of(text, path, &n);
+    snprintf(path, sizeof path, "contexts/%s_inclusive", side);
+    int64_t *inclusive = array_of(text, path, &n);
+    for (size_t i = n; i-- > 0;) {
+        assert_true(parent[i] < (int64_t)i && function[i] < (int64_t)n_functions);
+        assert_int_equal(inclusive[i], below[i]);
+        if (parent[i] >= 0)
+            below[parent[i]] += below[i];
+        for (size_t k = 0; k < i; k++)
+            assert_true(parent[k] != parent[i] || function[k] != function[i]);
+    }
+    free(parent);
+    free(function);
+    free(below);
+    free(inclusive);
+}
+
+static void contexts_of_both_are_one_tree(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        struct hp_profile *old = random_profile(seed, 3 + seed % 9);
+        struct hp_profile *new = random_profile(seed / 2 + 1, 4 + seed % 7);
+        assert_int_equal(hp_profile_normalize(old), HP_OK);
+        assert_int_equal(hp_profile_normalize(new), HP_OK);
+        char *text = diff_of(old, new);
+        check_merged(text, "old");
+        check_merged(text, "new");
+        assert_int_equal(sum_of(text, "contexts/old_self"), in_contexts(old));
+        assert_int_equal(sum_of(text, "contexts/new_self"), in_contexts(new));
+        assert_int_equal(rows_of(text, "briefs"), rows_of(text, "diff/functions"));
+        assert_int_equal(rows_of(text, "line_texts"), rows_of(text, "diff/lines"));
+        free(text);
+        hp_profile_free(old);
+        hp_profile_free(new);
+    }
+}
+
 /* --- Numbers ---------------------------------------------------------------------------------- */
 
 static void functions_and_blocks_are_those_of_the_report(void **state)
@@ -649,6 +729,7 @@ int main(void)
         cmocka_unit_test(tables_fit_together),
         cmocka_unit_test(tables_fit_together_by_chance),
         cmocka_unit_test(threads_have_all_there_is),
+        cmocka_unit_test(contexts_of_both_are_one_tree),
         cmocka_unit_test(functions_and_blocks_are_those_of_the_report),
         cmocka_unit_test(inclusive_may_not_be_known),
         cmocka_unit_test(edges_leave_the_last_block_to_begin),
