@@ -80,5 +80,11 @@ export function countsOf(model, split, what) {
     });
 }
 
-/** What a pid that ran several programs did most as, or null. */
-export const processOfPid = (model, pid) => processesOf(model).find((process) => process.pid === pid) ?? null;
+/** Processes that had a pid: several where it executed one program after the other. */
+export const processesOfPid = (model, pid) => processesOf(model).filter((process) => process.pid === pid);
+
+/** The name of the process of a pid, as far as it says which one it was. */
+export function nameOfPid(model, pid) {
+    const found = processesOfPid(model, pid);
+    return found.length === 1 ? found[0].name : `pid ${pid}`;
+}

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { at, count, hashOf, manifest, reportOf, rows, shown, title, withPage } from "./browser.mjs";
+import { at, count, facts, hashOf, manifest, reportOf, rows, shown, title, withPage } from "./browser.mjs";
 
 const report = reportOf("processes");
 const data = JSON.parse(readFileSync(manifest.processes.data, "utf8"));
@@ -65,6 +65,15 @@ for (const mode of ["", "inverted,"])
         await page.hover(`${shown} .flame-cell >> nth=1`);
         assert.match(await page.textContent(".tip:not([hidden])"), /parts (first|second)/);
     }));
+
+test("what only names a pid does not say which program of it", withPage("processes", "processes", async (page) => {
+    const times = (pid) => report.processes.filter((process) => process.pid === pid).length;
+    const row = report.processes.findIndex((process) => times(process.parent) > 0);
+    await page.evaluate((to) => { location.hash = `process/${to}`; }, row);
+    await page.waitForSelector(`${shown} .detail:not([hidden]) h2`);
+    const found = await facts(page), { parent } = report.processes[row];
+    assert.ok((times(parent) > 1 ? "Started by: one of" : "Started by") in found, Object.keys(found).join());
+}));
 
 test("the ways to split are buttons, and a part zooms", withPage("processes", "flame", async (page) => {
     await page.click(`${shown} .choice button:has-text("By thread")`);

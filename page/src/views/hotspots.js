@@ -7,9 +7,9 @@ import { grid } from "../grid.js";
 import { listing } from "../listing.js";
 import { pane } from "../pane.js";
 import { spotName, spotOf, spotsOf } from "../spots.js";
-import { processOfPid } from "../processes.js";
+import { nameOfPid, processesOfPid } from "../processes.js";
 import { functionLink } from "./functions.js";
-import { processLink } from "./processes.js";
+import { pidFact } from "./processes.js";
 
 const MOST_LINES = 24; // hot spots in the time line
 
@@ -61,7 +61,7 @@ function columns(model) {
         { label: "Detected", number: true, width: "6rem", value: (row) => hotspots[row].detected_at_instructions, cell: (row) => share(hotspots[row].detected_at_instructions / (model.total || 1)), title: "How much of the run was over" },
         { label: "Blocks", number: true, low: true, width: "5rem", value: (row) => hotspots[row].blocks.length },
         { label: "Instr.", number: true, low: true, width: "5rem", value: (row) => hotspots[row].static_instructions, title: "Static instructions of its region" },
-        model.data.processes.length > 1 && { label: "Process", low: true, width: "9rem", value: (row) => processOfPid(model, hotspots[row].pid)?.name ?? "", cell: (row) => h("span", { class: "name" }, processOfPid(model, hotspots[row].pid)?.name ?? "") },
+        model.data.processes.length > 1 && { label: "Process", low: true, width: "9rem", value: (row) => nameOfPid(model, hotspots[row].pid), cell: (row) => h("span", { class: "name", title: processesOfPid(model, hotspots[row].pid).map(({ name }) => name).join(", ") }, nameOfPid(model, hotspots[row].pid)) },
         { label: "Detector", low: true, width: "7rem", value: (row) => hotspots[row].detector },
     ].filter(Boolean);
 }
@@ -80,7 +80,7 @@ function show(model, row) {
                 ["Region", `${many(spot.blocks.length, "block")}, ${many(spot.static_instructions, "instruction")}`],
                 ["Functions", h("span", { class: "chips" }, spot.functions.slice(0, 12).map((f) => functionLink(model, f)), spot.functions.length > 12 && ` and ${spot.functions.length - 12} more`)],
                 ["Detector", spot.detector],
-                model.data.processes.length > 1 && processOfPid(model, spot.pid) && ["Process", processLink(processOfPid(model, spot.pid))],
+                model.data.processes.length > 1 && pidFact(model, "Process", spot.pid),
                 alike.length > 0 && ["Nearly the same", h("span", { class: "chips" }, alike.map((other) => h("a", { href: `#hotspot/${other}` }, `#${hotspots[other].id}, ${share(hotspots[other].share)}`)))],
             ]),
             card("Region", null, blockGraph(model, spot.blocks, `Region of hot spot ${spot.id}`)),

@@ -5,10 +5,10 @@ import { bar, count, many, share } from "../format.js";
 import { functionColour } from "../colours.js";
 import { grid } from "../grid.js";
 import { pane } from "../pane.js";
-import { countsOf, processesOf, splitsOf, threadsOf } from "../processes.js";
+import { countsOf, processesOf, processesOfPid, splitsOf, threadsOf } from "../processes.js";
 import { functionCell, functionSearch } from "./functions.js";
 
-const MOST_PARENTS = 4;
+const MOST_OF_PID = 4;
 
 // Rows of the list: processes, then threads; those of a process that has several are nested in it.
 function rowsOf(model) {
@@ -21,7 +21,7 @@ export const processName = (model, row) => rowsOf(model)[row].of.name;
 const shareOf = (model, of) => of.instructions / (model.total || 1);
 
 /** A process, as a link to what it executed. */
-export const processLink = (process) => h("a", { href: `#process/${process.row}`, class: "name", title: process.command || process.name }, process.name);
+const processLink = (process) => h("a", { href: `#process/${process.row}`, class: "name", title: process.command || process.name }, process.name);
 
 function columns(model) {
     const rows = rowsOf(model);
@@ -36,6 +36,12 @@ function columns(model) {
         model.data.threads.length > model.data.processes.length && { label: "Thread", number: true, low: true, width: "5.5rem", value: (row) => rows[row].thread?.tid ?? 0, cell: (row) => (rows[row].thread ? String(rows[row].thread.tid) : ""), title: "Its number in the system" },
         several && { label: "Command", low: true, width: "36rem", most: "45cqw", value: (row) => rows[row].of.command, cell: (row) => h("span", { class: "name", title: rows[row].of.command }, rows[row].thread ? "" : rows[row].of.command) },
     ].filter(Boolean);
+}
+
+/** The processes that had a pid, as links: a fact about something that names the pid, called `label`. */
+export function pidFact(model, label, pid) {
+    const found = processesOfPid(model, pid);
+    return found.length > 0 && [found.length > 1 ? `${label}: one of` : label, h("span", { class: "chips" }, found.slice(0, MOST_OF_PID).map(processLink), found.length > MOST_OF_PID && ` and ${found.length - MOST_OF_PID} more`)];
 }
 
 // The functions of a process or thread.
@@ -61,7 +67,6 @@ function show(model, row, go) {
     const { process, of, thread } = rowsOf(model)[row];
     const split = thread ? "threads" : "processes";
     const isOffered = splitsOf(model).some(([way]) => way === split);
-    const parents = process ? processesOf(model).filter((other) => other.pid === process.parent) : []; // a pid may have run several programs
     const threads = thread || !process || process.threads.length < 2 ? [] : process.threads.map((own) => threadsOf(model)[own]);
     const counts = countsOf(model, split, "function")[of.row];
     return {
@@ -75,7 +80,7 @@ function show(model, row, go) {
                 thread && ["Thread", String(thread.tid)],
                 thread && process && model.data.processes.length > 1 && ["Process", processLink(process)],
                 !thread && ["Threads", count(process.threads.length)],
-                parents.length > 0 && [parents.length > 1 ? "Started by one of" : "Started by", h("span", { class: "chips" }, parents.slice(0, MOST_PARENTS).map(processLink), parents.length > MOST_PARENTS && ` and ${parents.length - MOST_PARENTS} more`)],
+                process && pidFact(model, "Started by", process.parent),
             ]),
             threads.length > 0 && card(many(threads.length, "thread"), null, h("ol", { class: "items ranked scroll-y", tabindex: "0", "aria-label": "Threads" }, threads.map((own) => h("li", null,
                 bar(own.instructions / (process.instructions || 1)), h("a", { class: "name", href: `#process/${model.data.processes.length + own.row}` }, own.name))))),
