@@ -104,6 +104,7 @@ const struct hp_words hp_word_lists[] = {
     {"PART", .names = hp_top_views},
     {"SHELL", .names = hp_shells},
     {"EXPERIMENT", .put = put_experiments},
+    {"KEY", "keys", .put = hp_top_keys_put},
     {"TOPIC", .put = put_topics},
     {"TYPE", .family = &hp_path_family},
     {"TABLE", .family = &hp_hpt_family},

@@ -18,55 +18,13 @@ static double spent(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* --- Rows ------------------------------------------------------------------------------------- */
-
-/* Whether a row comes before another: a total order, so that equal ones do not jump. */
-static bool precedes(const struct hp_board_row *a, const struct hp_board_row *b,
-                     enum hp_board_order order)
-{
-    uint64_t first[2] = {a->weight, b->weight}, second[2] = {a->count, b->count};
-    bool by_count = order == HP_BOARD_BY_COUNT;
-    const uint64_t *major = by_count ? second : first, *minor = by_count ? first : second;
-    if (major[0] != major[1])
-        return major[0] > major[1];
-    if (minor[0] != minor[1])
-        return minor[0] > minor[1];
-    if (a->id != b->id)
-        return a->id < b->id;
-    if (a->path.start != b->path.start)
-        return a->path.start < b->path.start;
-    return a->path.outcomes < b->path.outcomes;
-}
-
-void hp_board_offer(struct hp_board_rows *rows, const struct hp_board_row *row)
-{
-    size_t at = rows->n;
-    if (at == rows->most && (at == 0 || !precedes(row, &rows->rows[at - 1], rows->order)))
-        return;
-    if (at == rows->most)
-        at--;
-    else
-        rows->n++;
-    for (; at > 0 && precedes(row, &rows->rows[at - 1], rows->order); at--)
-        rows->rows[at] = rows->rows[at - 1];
-    rows->rows[at] = *row;
-}
-
-static void begin_rows(struct hp_board *b, enum hp_board_kind kind,
-                       const struct hp_board_wish *wish)
-{
-    struct hp_board_rows *rows = &b->kinds[kind];
-    rows->n = 0;
-    rows->most = wish->rows < HP_BOARD_ROWS ? wish->rows : HP_BOARD_ROWS;
-    rows->order = wish->order;
-}
-
 /* --- Differences ------------------------------------------------------------------------------ */
 
 static enum hp_err copy(uint64_t **to, size_t *cap, size_t *n_to, const uint64_t *from, size_t n)
 {
     HP_TRY(hp_grow(to, cap, n + 1, sizeof **to));
-    memcpy(*to, from, n * sizeof **to);
+    if (n)
+        memcpy(*to, from, n * sizeof **to);
     *n_to = n;
     return HP_OK;
 }
@@ -113,19 +71,19 @@ static bool is_branch(uint8_t flow)
 }
 
 /* Of the last interval, whatever shares are of. */
-static void find_rates(struct hp_board *b, uint64_t *recent)
+static void find_rates(struct hp_board *b)
 {
     const struct hp_pipeline_stats *stats = hp_pipeline_stats(b->pipeline);
     const struct hp_exact_sums *now = &b->peek.now, *before = &b->before;
     uint64_t branches = 0;
-    *recent = 0;
+    b->recent = 0;
     for (uint32_t i = 0; i < now->n_blocks; i++) {
         uint64_t known = i < before->n_blocks ? before->blocks[i] : 0;
         if (now->blocks[i] <= known)
             continue;
         uint64_t count = now->blocks[i] - known;
         const struct hp_block *block = hp_code_block(b->code, i);
-        *recent += count * block->insns;
+        b->recent += count * block->insns;
         branches += is_branch(block->flow) ? count : 0;
     }
     double seconds = b->seconds > 0 ? b->seconds : 1e-9;
@@ -143,16 +101,31 @@ static void find_rates(struct hp_board *b, uint64_t *recent)
 
 /* The function of a block without a symbol: the nearest that was called before it. Searched anew
  * only when so many more are known that it may be another. */
-static uint32_t owner_of(struct hp_board *b, uint32_t block, uint32_t n_functions)
+static uint32_t search_owner(struct hp_board *b, uint32_t block, uint32_t n_functions)
 {
     struct hp_board_owner *owner = &b->owners[block];
     if (owner->known && n_functions - owner->known <= owner->known / 8)
         return owner->function;
     const struct hp_block *info = hp_code_block(b->code, block);
     owner->known = n_functions;
-    owner->function = hp_functions_at(b->functions, info->module,
-                                      info->start - hp_code_module(b->code, info->module)->base);
+    owner->function =
+        hp_functions_at(b->functions, info->module, hp_board_offset(b, block, info->start));
     return owner->function;
+}
+
+uint32_t hp_board_owner_of(struct hp_board *b, uint32_t block)
+{
+    uint32_t id = hp_functions_of_block(b->functions, block);
+    if (id != HP_NO_ID || block >= b->cap_owners)
+        return id;
+    return search_owner(b, block, hp_functions_count(b->functions));
+}
+
+bool hp_board_is_picked(struct hp_board *b, uint32_t block)
+{
+    const struct hp_board_function *picked = &b->wish->picked;
+    return hp_board_owner_of(b, block) == picked->id &&
+           hp_code_block(b->code, block)->module == picked->module;
 }
 
 static enum hp_err add_to_function(struct hp_board *b, uint32_t id, uint64_t weight)
@@ -166,7 +139,6 @@ static enum hp_err add_to_function(struct hp_board *b, uint32_t id, uint64_t wei
  * start anew. */
 static enum hp_err add_up_functions(struct hp_board *b)
 {
-    HP_TRY(hp_grow(&b->owners, &b->cap_owners, b->change.n_blocks + 1, sizeof *b->owners));
     HP_TRY(hp_grow(&b->stray, &b->cap_stray, hp_code_n_modules(b->code) + 1, sizeof *b->stray));
     memset(b->stray, 0, b->cap_stray * sizeof *b->stray);
     if (b->cap_weights)
@@ -180,7 +152,7 @@ static enum hp_err add_up_functions(struct hp_board *b)
             const struct hp_block *block = hp_code_block(b->code, i);
             uint64_t weight = b->change.blocks[i] * block->insns;
             if (!named)
-                id = owner_of(b, i, n_functions);
+                id = search_owner(b, i, n_functions);
             if (id == HP_NO_ID)
                 b->stray[block->module] += weight;
             else
@@ -190,29 +162,36 @@ static enum hp_err add_up_functions(struct hp_board *b)
     return HP_OK;
 }
 
-static enum hp_err look_functions(struct hp_board *b)
+static struct hp_board_row function_row(const struct hp_board *b, struct hp_board_function of)
 {
-    struct hp_board_rows *rows = &b->kinds[HP_BOARD_FUNCTIONS];
-    HP_TRY(add_up_functions(b));
+    struct hp_board_row row = {.id = of.id, .module = of.module, .block = HP_NO_ID};
+    if (of.id == HP_NO_ID) {
+        row.weight = of.module < b->cap_stray ? b->stray[of.module] : 0;
+        return row;
+    }
+    row.weight = of.id < b->cap_weights ? b->weights[of.id] : 0;
+    row.count = of.id < b->change.n_calls ? b->change.calls[of.id] : 0;
+    return row;
+}
+
+static enum hp_err offer_functions(struct hp_board *b)
+{
     for (uint32_t i = 0; i < hp_functions_count(b->functions) && i < b->cap_weights; i++)
-        if (b->weights[i])
-            hp_board_offer(rows, &(struct hp_board_row){
-                                     .weight = b->weights[i],
-                                     .count = i < b->change.n_calls ? b->change.calls[i] : 0,
-                                     .id = i,
-                                     .module = hp_functions_get(b->functions, i)->module,
-                                     .block = HP_NO_ID});
+        if (b->weights[i]) {
+            struct hp_board_function of = {i, hp_functions_get(b->functions, i)->module};
+            HP_TRY(hp_board_offer(b, HP_BOARD_FUNCTIONS, function_row(b, of)));
+        }
     for (uint32_t i = 0; i < hp_code_n_modules(b->code); i++)
-        if (b->stray[i])
-            hp_board_offer(
-                rows, &(struct hp_board_row){
-                          .weight = b->stray[i], .id = HP_NO_ID, .module = i, .block = HP_NO_ID});
+        if (b->stray[i]) {
+            struct hp_board_function of = {HP_NO_ID, i};
+            HP_TRY(hp_board_offer(b, HP_BOARD_FUNCTIONS, function_row(b, of)));
+        }
     return HP_OK;
 }
 
 /* --- Loops ------------------------------------------------------------------------------------ */
 
-static enum hp_err look_loops(struct hp_board *b)
+enum hp_err hp_board_offer_loops(struct hp_board *b, enum hp_board_kind kind)
 {
     size_t n;
     HP_TRY(hp_exact_peek_loops(b->exact, b->change.blocks, b->change.n_blocks, &b->peek_loops,
@@ -229,7 +208,8 @@ static enum hp_err look_loops(struct hp_board *b)
                                    .module = hp_code_block(b->code, loop->header)->module,
                                    .block = loop->header,
                                    .depth = loop->depth};
-        hp_board_offer(&b->kinds[HP_BOARD_LOOPS], &row);
+        if (kind == HP_BOARD_LOOPS || hp_board_is_picked(b, loop->header))
+            HP_TRY(hp_board_offer(b, kind, row));
     }
     return HP_OK;
 }
@@ -264,9 +244,11 @@ static void find_spot(struct hp_board *b, uint64_t recent, double now)
     b->spot_share = recent ? (double)most.weight / (double)recent : 0;
 }
 
-static enum hp_err look_spots(struct hp_board *b, bool since, uint64_t recent, double now)
+static enum hp_err look_spots(struct hp_board *b, double now)
 {
     size_t n_before = b->n_history ? b->detector.found : 0;
+    for (size_t i = 0; i < n_before; i++)
+        b->spots_before[i] = b->spots[i].executed;
     HP_TRY(hp_hotspot_peek(b->hotspots, b->change.blocks, b->change.n_blocks, &b->spots,
                            &b->cap_spots, &b->detector));
     size_t n = b->detector.found;
@@ -275,52 +257,89 @@ static enum hp_err look_spots(struct hp_board *b, bool since, uint64_t recent, d
     /* Of one that is new it is not known what its region executed when; its share would be more
      * than all. */
     for (size_t i = n_before; i < n; i++)
-        b->spots_before[i] = b->spots[i].executed < recent ? 0 : b->spots[i].executed - recent;
-    find_spot(b, recent, now);
-    for (size_t i = 0; i < n; i++) {
-        uint64_t weight = b->spots[i].executed - (since ? b->spots_base : b->spots_before)[i];
-        if (weight) {
-            struct hp_board_row row = spot_row(b, i, weight);
-            hp_board_offer(&b->kinds[HP_BOARD_HOTSPOTS], &row);
-        }
-    }
-    for (size_t i = 0; i < n; i++)
-        b->spots_before[i] = b->spots[i].executed;
+        b->spots_before[i] =
+            b->spots[i].executed < b->recent ? 0 : b->spots[i].executed - b->recent;
+    find_spot(b, b->recent, now);
+    return HP_OK;
+}
+
+static enum hp_err offer_spots(struct hp_board *b)
+{
+    const uint64_t *from = b->wish->since ? b->spots_base : b->spots_before;
+    for (size_t i = 0; i < b->detector.found; i++)
+        if (b->spots[i].executed > from[i])
+            HP_TRY(hp_board_offer(b, HP_BOARD_HOTSPOTS,
+                                  spot_row(b, i, b->spots[i].executed - from[i])));
     return HP_OK;
 }
 
 /* --- All -------------------------------------------------------------------------------------- */
 
-static enum hp_err gather(struct hp_board *b, const struct hp_board_wish *wish, double now)
+static void begin_rows(struct hp_board *b)
 {
-    uint64_t recent;
-    b->stale = false;
-    HP_TRY(hp_exact_peek(b->exact, &b->peek));
-    find_rates(b, &recent);
-    HP_TRY(find_change(b, wish->since));
-    for (unsigned kind = 0; kind < HP_BOARD_KINDS; kind++)
-        begin_rows(b, kind, wish);
-    if (wish->kinds[HP_BOARD_FUNCTIONS])
-        HP_TRY(look_functions(b));
-    if (b->loops && wish->kinds[HP_BOARD_LOOPS])
-        HP_TRY(look_loops(b));
-    if (b->paths && wish->kinds[HP_BOARD_PATHS])
-        HP_TRY(hp_board_look_paths(b, wish->since));
-    if (b->hotspots) /* the one of now is always shown */
-        HP_TRY(look_spots(b, wish->since, recent, now));
-    else
-        b->spot.id = HP_BOARD_NO_SPOT;
-    b->history[b->n_history++ % HP_BOARD_HISTORY] =
-        (struct hp_board_moment){.rate = b->instructions_rate, .hot_spot = b->spot.id};
-    return copy_sums(&b->before, &b->peek.now);
+    for (unsigned kind = 0; kind < HP_BOARD_KINDS; kind++) {
+        struct hp_board_rows *rows = &b->kinds[kind];
+        *rows = (struct hp_board_rows){
+            .rows = rows->rows, .cap = rows->cap, .order = b->wish->order[kind], .whole = b->whole};
+    }
 }
 
-static enum hp_err name_rows(struct hp_board *b)
+static enum hp_err offer(struct hp_board *b)
 {
+    const bool *kinds = b->wish->kinds;
+    b->stale = false;
+    if (kinds[HP_BOARD_FUNCTIONS] || b->wish->picks)
+        HP_TRY(add_up_functions(b));
+    if (kinds[HP_BOARD_FUNCTIONS])
+        HP_TRY(offer_functions(b));
+    if (b->loops && kinds[HP_BOARD_LOOPS])
+        HP_TRY(hp_board_offer_loops(b, HP_BOARD_LOOPS));
+    if (b->paths && kinds[HP_BOARD_PATHS])
+        HP_TRY(hp_board_offer_paths(b));
+    if (b->hotspots && kinds[HP_BOARD_HOTSPOTS])
+        HP_TRY(offer_spots(b));
+    if (b->wish->picks) {
+        b->picked = function_row(b, b->wish->picked);
+        hp_board_name(b, HP_BOARD_FUNCTIONS, &b->picked);
+        HP_TRY(hp_board_offer_details(b));
+    }
+    return HP_OK;
+}
+
+/* The rows of the change that was found. */
+static enum hp_err show(struct hp_board *b)
+{
+    begin_rows(b);
+    HP_TRY(hp_grow(&b->owners, &b->cap_owners, hp_code_n_blocks(b->code) + 1, sizeof *b->owners));
+    HP_TRY(offer(b));
     for (unsigned kind = 0; kind < HP_BOARD_KINDS; kind++)
-        for (size_t i = 0; i < b->kinds[kind].n; i++)
-            HP_TRY(hp_board_name(b, kind, &b->kinds[kind].rows[i]));
-    return b->spot.id == HP_BOARD_NO_SPOT ? HP_OK : hp_board_name(b, HP_BOARD_HOTSPOTS, &b->spot);
+        hp_board_settle(&b->kinds[kind]);
+    return HP_OK;
+}
+
+enum hp_err hp_board_again(struct hp_board *b, const struct hp_board_wish *wish)
+{
+    b->wish = wish;
+    HP_TRY(find_change(b, wish->since));
+    return show(b);
+}
+
+static enum hp_err look(struct hp_board *b, double now)
+{
+    HP_TRY(copy_sums(&b->before, &b->peek.now));
+    HP_TRY(hp_exact_peek(b->exact, &b->peek));
+    find_rates(b);
+    HP_TRY(find_change(b, b->wish->since));
+    if (b->paths && b->wish->kinds[HP_BOARD_PATHS])
+        HP_TRY(hp_board_look_paths(b, b->wish));
+    if (b->hotspots) /* the one of now is always shown */
+        HP_TRY(look_spots(b, now));
+    else
+        b->spot.id = HP_BOARD_NO_SPOT;
+    HP_TRY(hp_board_look_details(b, b->wish));
+    b->history[b->n_history++ % HP_BOARD_HISTORY] =
+        (struct hp_board_moment){.rate = b->instructions_rate, .hot_spot = b->spot.id};
+    return show(b);
 }
 
 void hp_board_open(struct hp_board *board, struct hp_session *session, double started)
@@ -345,16 +364,22 @@ enum hp_err hp_board_look(struct hp_board *b, const struct hp_board_wish *wish, 
     double began = spent();
     b->seconds = now - b->looked;
     b->looked = now;
-    HP_TRY(gather(b, wish, now));
+    b->wish = wish;
+    HP_TRY(look(b, now));
     b->cost = spent() - began;
-    return name_rows(b);
+    if (b->spot.id != HP_BOARD_NO_SPOT) {
+        hp_board_name(b, HP_BOARD_HOTSPOTS, &b->spot);
+        return hp_board_locate(b, HP_BOARD_HOTSPOTS, &b->spot);
+    }
+    return HP_OK;
 }
 
 enum hp_err hp_board_reset(struct hp_board *b)
 {
     HP_TRY(copy_sums(&b->base, &b->peek.now));
     for (size_t i = 0; i < b->detector.found && b->spots_base; i++)
-        b->spots_base[i] = b->spots_before[i];
+        b->spots_base[i] = b->spots[i].executed;
+    HP_TRY(hp_board_reset_details(b));
     return hp_board_reset_paths(b);
 }
 
@@ -378,7 +403,10 @@ void hp_board_fini(struct hp_board *b)
     free(b->spots);
     free(b->spots_before);
     free(b->spots_base);
+    for (unsigned kind = 0; kind < HP_BOARD_KINDS; kind++)
+        free(b->kinds[kind].rows);
     hp_board_fini_paths(b);
+    hp_board_fini_details(b);
     hp_board_fini_names(b);
     *b = (struct hp_board){0};
 }

@@ -4,8 +4,9 @@
  * (docs/top.md).
  *
  * Nothing is done per event. hp_board_look(), between batches, takes the difference of counters to
- * the look before (or since the start), keeps the heaviest of each kind, and finds names for these
- * only. A look costs as long as there are blocks, distinct paths and regions; how long, it says.
+ * the look before (or since the start) and keeps the heaviest of each kind. Source lines are found
+ * for rows that are shown only, and what is in a function only for the one that was picked. A look
+ * costs as long as there are blocks, distinct paths and regions; how long, it says.
  */
 #ifndef HP_LIVE_BOARD_H
 #define HP_LIVE_BOARD_H
@@ -17,19 +18,34 @@
 #include "profiler/path/walk.h"
 #include "profiler/pipeline.h"
 
-#define HP_BOARD_ROWS    128 /* of a kind, at most */
-#define HP_BOARD_HISTORY 512 /* looks that are remembered */
+#define HP_BOARD_ROWS    1000 /* of a kind, at most */
+#define HP_BOARD_HISTORY 512  /* looks that are remembered */
 
-enum hp_board_kind { HP_BOARD_FUNCTIONS, HP_BOARD_PATHS, HP_BOARD_LOOPS, HP_BOARD_HOTSPOTS };
-#define HP_BOARD_KINDS 4
+enum hp_board_kind {
+    HP_BOARD_FUNCTIONS,
+    HP_BOARD_PATHS,
+    HP_BOARD_LOOPS,
+    HP_BOARD_HOTSPOTS,
+    HP_BOARD_LINES, /* of the function that was picked, as what follows */
+    HP_BOARD_INNER, /* its loops */
+    HP_BOARD_CALLERS,
+    HP_BOARD_CALLEES,
+    HP_BOARD_KINDS,
+};
+#define HP_BOARD_PICKED HP_BOARD_LINES /* the first of these */
 
 enum hp_board_order { HP_BOARD_BY_SHARE, HP_BOARD_BY_COUNT };
-#define HP_BOARD_ORDERS 2
+
+/* A function, or the code of a module that is in no known one. */
+struct hp_board_function {
+    uint32_t id; /* HP_NO_ID: of no known one */
+    uint32_t module;
+};
 
 /* A row of any kind. Texts are as found in files: any bytes; they live as long as the functions. */
 struct hp_board_row {
-    uint64_t weight; /* instructions */
-    uint64_t count;  /* times it was called (function), executed (path), iterated (loop) */
+    uint64_t weight; /* instructions; of callers and callees: calls */
+    uint64_t count;  /* times it was called (function), executed (path, line), iterated (loop) */
     uint64_t times;  /* of a loop: executions that ended */
     uint32_t id;     /* function (HP_NO_ID: of no known one), loop, number of a hot spot */
     uint32_t module;
@@ -38,26 +54,36 @@ struct hp_board_row {
     uint32_t size;       /* of a hot spot: blocks */
     struct hp_path path; /* of a path; its targets are not there */
 
-    const char *name; /* of the function; "": not known */
+    uint32_t function; /* that it is, or is in; HP_NO_ID: not known */
+    const char *name;  /* of the function; "": not known */
     const char *path_of_module;
     uint64_t offset; /* in the module */
+
+    bool located; /* hp_board_locate() has found what follows */
     const char *file;
     uint32_t line, last_line; /* 0: not known */
 };
 
 struct hp_board_rows {
-    struct hp_board_row rows[HP_BOARD_ROWS]; /* in order */
-    size_t n;
-    size_t most;
+    struct hp_board_row *rows; /* in order */
+    size_t n, cap;
     enum hp_board_order order;
+    bool cut;       /* some were left out */
+    bool ever;      /* its counts are of the whole run, as nothing else was known */
+    uint64_t whole; /* what shares are of */
 };
 
-/* What to look at, and how. */
+/* What to show, and how. */
 struct hp_board_wish {
     bool kinds[HP_BOARD_KINDS];
-    size_t rows; /* of each kind */
-    bool since;  /* the start (or hp_board_reset()), instead of the last look */
-    enum hp_board_order order;
+    bool since; /* the start (or hp_board_reset()), instead of the last look */
+    enum hp_board_order order[HP_BOARD_KINDS]; /* which rows are kept */
+    bool picks;                                /* a function */
+    struct hp_board_function picked;
+    bool stubs; /* calls are shown through those of the procedure linkage table */
+    /* Whether a row is to be shown. It has a name; hp_board_locate() may be called. NULL: all. */
+    bool (*passes)(void *context, enum hp_board_kind kind, struct hp_board_row *row);
+    void *context;
 };
 
 /* The hot spot that took most of the time between two looks, and at least a quarter of it. */
@@ -72,6 +98,7 @@ struct hp_session;
 struct hp_board_owner;
 struct hp_board_thread;
 struct hp_board_end;
+struct hp_board_piece;
 
 /* All zero, with the first group filled in as hp_board_open() does, is a new one. */
 struct hp_board {
@@ -93,8 +120,8 @@ struct hp_board {
     bool waits;       /* for the part of the run that was asked for */
     uint64_t whole;   /* instructions that shares are of */
     struct hp_board_rows kinds[HP_BOARD_KINDS];
-    bool stale; /* the last look was not at paths: what they did since then is known after the next
-                 */
+    struct hp_board_row picked; /* the function, when one is */
+    bool stale;                 /* what paths did is known after the next look */
     struct hp_hotspot_state detector;
     struct hp_board_row spot; /* the hot spot of now; `id` HP_BOARD_NO_SPOT: none */
     double spot_share;
@@ -105,10 +132,12 @@ struct hp_board {
 
     /* Its own. */
     struct hp_session *session;
-    double waited; /* as in struct hp_session_info, at the last look */
+    const struct hp_board_wish *wish; /* during a look */
+    double waited;                    /* as in struct hp_session_info, at the last look */
     struct hp_exact_peek peek;
-    struct hp_exact_sums before, base; /* at the last look; at the start */
+    struct hp_exact_sums before, base; /* at the look before the last; at the start */
     struct hp_exact_sums change;       /* what the wish asks for */
+    uint64_t recent;                   /* instructions between the last two looks */
     struct hp_board_owner *owners;     /* by block, of those without a symbol */
     size_t cap_owners;
     uint64_t *weights; /* by function */
@@ -121,14 +150,24 @@ struct hp_board {
     size_t cap_spots, cap_spots_before, cap_spots_base;
     struct hp_board_thread *path_threads;
     size_t cap_path_threads;
-    struct hp_board_rows own; /* paths: of one thread; of all; of those that ended */
-    struct hp_board_row *candidates, *over;
-    size_t cap_candidates, n_over, cap_over;
-    size_t paths_looked; /* n_history after the last look at them */
+    struct hp_board_rows own;               /* paths: of one thread */
+    struct hp_board_row *candidates, *over; /* of all; of those that ended */
+    size_t n_candidates, cap_candidates, n_over, cap_over;
+    size_t paths_looked; /* n_history at the last look at them */
+    bool paths_since;    /* what it was for */
+    bool paths_known;    /* the look before was at them, too */
     struct hp_walk *walk;
     struct hp_map64 ends_of; /* hash of a path -> place in `ends` */
     struct hp_board_end *ends;
     size_t n_ends, cap_ends;
+    struct hp_board_function detailed;  /* what the rest is of, once it is something */
+    struct hp_map64 pieces_of, line_of; /* block, line -> place */
+    struct hp_board_piece *pieces;
+    struct hp_board_row *lines;
+    size_t n_pieces, cap_pieces, n_lines, cap_lines;
+    struct hp_exact_peek_calls calls, calls_before, calls_base;
+    size_t calls_looked;           /* looks at them */
+    bool details, calls_have_base; /* there are; they had been looked at when the start was set */
 };
 
 /* Of a session that runs, since `started`. */
@@ -136,6 +175,14 @@ void hp_board_open(struct hp_board *board, struct hp_session *session, double st
 
 /* `now`: seconds of a clock that never goes back. HP_ERR_NOMEM: what is found is of no use. */
 enum hp_err hp_board_look(struct hp_board *board, const struct hp_board_wish *wish, double now);
+
+/* The same moment as the last look, of which there was one, for another wish. Paths that it was not
+ * at are missing, and `stale` says so. HP_ERR_NOMEM as above. */
+enum hp_err hp_board_again(struct hp_board *board, const struct hp_board_wish *wish);
+
+/* Finds the source line of a row of the board. HP_ERR_NOMEM. */
+enum hp_err hp_board_locate(struct hp_board *board, enum hp_board_kind kind,
+                            struct hp_board_row *row);
 
 /* "Since the start" begins with the last look, from the next one on. */
 enum hp_err hp_board_reset(struct hp_board *board);

@@ -8,13 +8,13 @@
 
 #define ENDS_MAX 4096 /* paths whose ends are remembered */
 
-static uint64_t offset_in_module(const struct hp_board *b, uint32_t block, uint64_t address)
+uint64_t hp_board_offset(const struct hp_board *b, uint32_t block, uint64_t address)
 {
     return address - hp_code_module(b->code, hp_code_block(b->code, block)->module)->base;
 }
 
-static void find_line(struct hp_board *b, uint32_t module, uint64_t offset, const char **file,
-                      uint32_t *line)
+void hp_board_find_line(struct hp_board *b, uint32_t module, uint64_t offset, const char **file,
+                        uint32_t *line)
 {
     struct hp_symbols *symbols = hp_functions_symbols(b->functions, module);
     *file = "";
@@ -63,7 +63,7 @@ static enum hp_err name_end(struct hp_board *b, struct hp_board_row *row)
     if (block == HP_NO_ID)
         return HP_OK;
     const struct hp_block *end = hp_code_block(b->code, block);
-    find_line(b, end->module, offset_in_module(b, block, end->last), &file, &line);
+    hp_board_find_line(b, end->module, hp_board_offset(b, block, end->last), &file, &line);
     if (line && line != row->line && strcmp(file, row->file) == 0)
         row->last_line = line;
     return HP_OK;
@@ -71,23 +71,37 @@ static enum hp_err name_end(struct hp_board *b, struct hp_board_row *row)
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-enum hp_err hp_board_name(struct hp_board *b, enum hp_board_kind kind, struct hp_board_row *row)
+static bool is_function(enum hp_board_kind kind)
 {
-    uint32_t id = kind == HP_BOARD_FUNCTIONS ? row->id : HP_NO_ID;
-    row->name = row->path_of_module = row->file = "";
+    return kind == HP_BOARD_FUNCTIONS || kind == HP_BOARD_CALLERS || kind == HP_BOARD_CALLEES;
+}
+
+void hp_board_name(struct hp_board *b, enum hp_board_kind kind, struct hp_board_row *row)
+{
+    row->name = row->path_of_module = "";
+    row->file = row->located ? row->file : "";
+    row->function = is_function(kind) ? row->id : HP_NO_ID;
     if (row->block < hp_code_n_blocks(b->code)) {
-        row->offset = offset_in_module(b, row->block, hp_code_block(b->code, row->block)->start);
-        id = hp_functions_of_block(b->functions, row->block);
-    } else if (id != HP_NO_ID) {
-        row->offset = hp_functions_get(b->functions, id)->offset;
-    } else if (kind != HP_BOARD_FUNCTIONS) {
-        return HP_OK; /* a hot spot that did not run */
+        row->function = hp_board_owner_of(b, row->block);
+        row->offset = hp_board_offset(b, row->block, hp_code_block(b->code, row->block)->start);
+    } else if (row->function != HP_NO_ID) {
+        row->offset = hp_functions_get(b->functions, row->function)->offset;
+    } else if (!is_function(kind)) {
+        return; /* a hot spot that did not run */
     }
-    row->path_of_module = hp_code_module(b->code, row->module)->path;
-    if (id != HP_NO_ID && hp_functions_get(b->functions, id)->symbol)
-        row->name = hp_functions_get(b->functions, id)->symbol->name;
-    if (row->id != HP_NO_ID || kind != HP_BOARD_FUNCTIONS)
-        find_line(b, row->module, row->offset, &row->file, &row->line);
+    if (row->module < hp_code_n_modules(b->code))
+        row->path_of_module = hp_code_module(b->code, row->module)->path;
+    if (row->function != HP_NO_ID && hp_functions_get(b->functions, row->function)->symbol)
+        row->name = hp_functions_get(b->functions, row->function)->symbol->name;
+}
+
+enum hp_err hp_board_locate(struct hp_board *b, enum hp_board_kind kind, struct hp_board_row *row)
+{
+    if (row->located)
+        return HP_OK;
+    row->located = true;
+    if (is_function(kind) ? row->id != HP_NO_ID : row->block < hp_code_n_blocks(b->code))
+        hp_board_find_line(b, row->module, row->offset, &row->file, &row->line);
     return kind == HP_BOARD_PATHS ? name_end(b, row) : HP_OK;
 }
 

@@ -15,11 +15,11 @@
 #define OVER_MAX 4096 /* rows of threads that ended */
 
 /* What of a path's executions counts; on average they have the same instructions. */
-static void offer_path(struct hp_board_rows *rows, const struct hp_board *b,
-                       const struct hp_path_count *path, uint64_t before)
+static enum hp_err add_path(struct hp_board_rows *rows, const struct hp_board *b,
+                            const struct hp_path_count *path, uint64_t before)
 {
     if (path->count <= before)
-        return;
+        return HP_OK;
     uint64_t count = path->count - before;
     struct hp_board_row row = {
         .weight = (uint64_t)((double)count * (double)path->insns / (double)path->count),
@@ -28,16 +28,18 @@ static void offer_path(struct hp_board_rows *rows, const struct hp_board *b,
         .path = path->path};
     if (row.block < hp_code_n_blocks(b->code))
         row.module = hp_code_block(b->code, row.block)->module;
-    hp_board_offer(rows, &row);
+    return hp_board_add(rows, &row);
 }
 
-static void offer_paths(struct hp_board_rows *rows, const struct hp_board *b,
-                        struct hp_complete *complete, const uint64_t *before, size_t n_before)
+static enum hp_err add_paths(struct hp_board_rows *rows, const struct hp_board *b,
+                             struct hp_complete *complete, const uint64_t *before, size_t n_before)
 {
     size_t n;
     const struct hp_path_count *paths = hp_complete_paths(complete, &n);
     for (size_t i = 0; i < n; i++)
-        offer_path(rows, b, &paths[i], i < n_before ? before[i] : 0);
+        HP_TRY(add_path(rows, b, &paths[i], i < n_before ? before[i] : 0));
+    hp_board_settle(rows);
+    return HP_OK;
 }
 
 static enum hp_err keep_counts(uint64_t **to, size_t *cap, struct hp_complete *complete)
@@ -97,14 +99,18 @@ static enum hp_err append(struct hp_board_row **to, size_t *cap, size_t *n,
     return HP_OK;
 }
 
+static struct hp_board_rows *begin_own(struct hp_board *b, enum hp_board_order order)
+{
+    struct hp_board_rows *rows = &b->own;
+    *rows = (struct hp_board_rows){.rows = rows->rows, .cap = rows->cap, .order = order};
+    return rows;
+}
+
 /* The thread has ended: what it executed since the start is kept, its counters are not. */
 static enum hp_err bury(struct hp_board *b, struct hp_board_thread *t, struct hp_complete *complete)
 {
-    struct hp_board_rows *rows = &b->own;
-    rows->n = 0;
-    rows->most = HP_BOARD_ROWS;
-    rows->order = HP_BOARD_BY_SHARE;
-    offer_paths(rows, b, complete, t->base, t->cap_base);
+    struct hp_board_rows *rows = begin_own(b, HP_BOARD_BY_SHARE);
+    HP_TRY(add_paths(rows, b, complete, t->base, t->cap_base));
     HP_TRY(append(&b->over, &b->cap_over, &b->n_over, rows->rows, rows->n));
     if (b->n_over > OVER_MAX) {
         b->n_over = join(b->over, b->n_over);
@@ -117,39 +123,46 @@ static enum hp_err bury(struct hp_board *b, struct hp_board_thread *t, struct hp
     return HP_OK;
 }
 
-static enum hp_err look_thread(struct hp_board *b, size_t i, bool since, size_t *n)
+/* `known`: what it had done at the last look is known. */
+static enum hp_err look_thread(struct hp_board *b, size_t i, bool known, size_t *n)
 {
     struct hp_board_thread *t = &b->path_threads[i];
     const struct hp_paths_thread_view view = hp_paths_thread(b->paths, i);
-    struct hp_board_rows *rows = &b->own;
-    rows->n = 0;
-    rows->most = HP_BOARD_ROWS;
-    rows->order = b->kinds[HP_BOARD_PATHS].order;
-    if (since)
-        offer_paths(rows, b, view.complete, t->base, t->cap_base);
-    else if (!b->stale)
-        offer_paths(rows, b, view.complete, t->before, t->cap_before);
+    struct hp_board_rows *rows = begin_own(b, b->wish->order[HP_BOARD_PATHS]);
+    if (b->paths_since)
+        HP_TRY(add_paths(rows, b, view.complete, t->base, t->cap_base));
+    else if (known)
+        HP_TRY(add_paths(rows, b, view.complete, t->before, t->cap_before));
     HP_TRY(append(&b->candidates, &b->cap_candidates, n, rows->rows, rows->n));
     if (!view.running)
         return bury(b, t, view.complete);
     return keep_counts(&t->before, &t->cap_before, view.complete);
 }
 
-enum hp_err hp_board_look_paths(struct hp_board *b, bool since)
+enum hp_err hp_board_look_paths(struct hp_board *b, const struct hp_board_wish *wish)
 {
     size_t n_threads = hp_paths_threads(b->paths), n = 0;
-    b->stale = b->paths_looked != b->n_history && !since;
+    bool known = b->paths_looked == b->n_history;
+    b->paths_since = wish->since;
     hp_paths_catch_up(b->paths);
     HP_TRY(hp_grow(&b->path_threads, &b->cap_path_threads, n_threads + 1, sizeof *b->path_threads));
-    if (since)
+    if (wish->since)
         HP_TRY(append(&b->candidates, &b->cap_candidates, &n, b->over, b->n_over));
     for (size_t i = 0; i < n_threads; i++)
         if (!b->path_threads[i].over)
-            HP_TRY(look_thread(b, i, since, &n));
-    n = join(b->candidates, n);
-    for (size_t i = 0; i < n; i++)
-        hp_board_offer(&b->kinds[HP_BOARD_PATHS], &b->candidates[i]);
+            HP_TRY(look_thread(b, i, known, &n));
+    b->n_candidates = join(b->candidates, n);
     b->paths_looked = b->n_history + 1;
+    b->paths_known = known || wish->since;
+    return HP_OK;
+}
+
+enum hp_err hp_board_offer_paths(struct hp_board *b)
+{
+    b->stale =
+        b->paths_looked != b->n_history || b->paths_since != b->wish->since || !b->paths_known;
+    for (size_t i = 0; i < b->n_candidates && !b->stale; i++)
+        HP_TRY(hp_board_offer(b, HP_BOARD_PATHS, b->candidates[i]));
     return HP_OK;
 }
 
@@ -175,6 +188,7 @@ void hp_board_fini_paths(struct hp_board *b)
         free(b->path_threads[i].base);
     }
     free(b->path_threads);
+    free(b->own.rows);
     free(b->candidates);
     free(b->over);
 }

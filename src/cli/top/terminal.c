@@ -2,6 +2,7 @@
 #include "cli/top/terminal.h"
 
 #include "base/base.h"
+#include "cli/top/keys.h"
 #include "text/strbuf.h"
 
 #include <errno.h>
@@ -20,6 +21,19 @@ static int fd = -1;
 static bool entered, broken;
 static struct termios before;
 
+/* What is on the screen; and what was typed and is not a key yet. */
+static struct hp_strbuf shown;
+static unsigned char typed[64];
+static size_t n_typed;
+
+#define REST_MS 20 /* the rest of a sequence comes in that time */
+
+/* Signals that end a process: those that the session passes on are not among them. */
+static const int fatal[] = {SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,  SIGABRT,
+                            SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU};
+#define N_FATAL (sizeof fatal / sizeof *fatal)
+static struct sigaction fatal_before[N_FATAL];
+
 /* Signals of the terminal: how they were handled, and whether they came. */
 enum { STOP, CONTINUE, RESIZE, SIGNALS };
 static const int numbers[SIGNALS] = {SIGTSTP, SIGCONT, SIGWINCH};
@@ -33,6 +47,29 @@ static void on_signal(int number)
     for (int i = 0; i < SIGNALS; i++)
         if (numbers[i] == number)
             came[i] = 1;
+}
+
+/* The terminal as it was; then what would have happened without us. Only what a handler may do. */
+static void on_fatal(int number)
+{
+    if (entered) {
+        hp_write_all(fd, LEAVE, sizeof LEAVE - 1);
+        tcsetattr(fd, TCSANOW, &before);
+    }
+    for (size_t i = 0; i < N_FATAL; i++)
+        if (fatal[i] == number)
+            sigaction(number, &fatal_before[i], NULL);
+    raise(number);
+}
+
+static void catch_fatal(void)
+{
+    struct sigaction action = {.sa_handler = on_fatal};
+    for (size_t i = 0; i < N_FATAL; i++) {
+        sigaction(fatal[i], NULL, &fatal_before[i]);
+        if (fatal_before[i].sa_handler != SIG_IGN)
+            sigaction(fatal[i], &action, NULL);
+    }
 }
 
 static void catch_signals(void)
@@ -97,6 +134,7 @@ static void enter(void)
     raw.c_cc[VTIME] = 0;
     tcsetattr(fd, TCSADRAIN, &raw);
     entered = true;
+    hp_strbuf_clear(&shown);
     put(ENTER);
 }
 
@@ -115,6 +153,7 @@ bool hp_terminal_open(void)
     at_exit = true;
     entered = broken = false;
     catch_signals();
+    catch_fatal();
     return true;
 }
 
@@ -125,6 +164,10 @@ void hp_terminal_close(void)
     leave();
     for (int i = 0; i < SIGNALS; i++)
         sigaction(numbers[i], &handled[i], NULL);
+    for (size_t i = 0; i < N_FATAL; i++)
+        sigaction(fatal[i], &fatal_before[i], NULL);
+    hp_strbuf_fini(&shown);
+    n_typed = 0;
     close(fd);
     fd = -1;
 }
@@ -152,6 +195,8 @@ bool hp_terminal_ready(bool *redraw)
         return false;
     }
     *redraw = came[RESIZE] || came[CONTINUE] || !entered;
+    if (came[RESIZE])
+        hp_strbuf_clear(&shown);
     if (came[CONTINUE]) /* after a stop that nobody saw coming: the shell's settings are there */
         leave();
     came[RESIZE] = came[CONTINUE] = 0;
@@ -170,35 +215,62 @@ void hp_terminal_size(size_t *width, size_t *height)
     *height = known ? size.ws_row : 24;
 }
 
-int hp_terminal_key(void)
+/* Reads what has been typed, waiting no longer than that. Whether there was anything. */
+static bool read_typed(int ms)
 {
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-    unsigned char bytes[64];
-    if (!entered || poll(&poll_fd, 1, 0) != 1 || !(poll_fd.revents & POLLIN))
-        return 0;
-    ssize_t n = read(fd, bytes, 1);
-    if (n != 1)
-        return 0;
-    if (bytes[0] != '\033')
-        return bytes[0] ? bytes[0] : -1;
-    while (poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLIN &&
-           read(fd, bytes, sizeof bytes) > 0)
-        ; /* the rest of the sequence came with it */
-    return -1;
+    if (n_typed == sizeof typed || poll(&poll_fd, 1, ms) != 1 || !(poll_fd.revents & POLLIN))
+        return false;
+    ssize_t n = read(fd, typed + n_typed, sizeof typed - n_typed);
+    n_typed += n > 0 ? (size_t)n : 0;
+    return n > 0;
+}
+
+int hp_terminal_key(void)
+{
+    size_t used = 0;
+    if (!entered || (!n_typed && !read_typed(0)))
+        return HP_KEY_NONE;
+    int key = hp_key_decode(typed, n_typed, false, &used);
+    while (!used) {
+        bool more = read_typed(REST_MS);
+        key = hp_key_decode(typed, n_typed, !more, &used);
+    }
+    n_typed -= used;
+    memmove(typed, typed + used, n_typed);
+    return key;
+}
+
+/* The next line of a text, with its newline, if it has one; moves the text behind it. */
+static size_t next_line(const char **text, const char **line)
+{
+    size_t n = strcspn(*text, "\n");
+    *line = *text;
+    *text += n + ((*text)[n] == '\n');
+    return n;
 }
 
 void hp_terminal_show(const char *lines)
 {
     struct hp_strbuf frame HP_CLEANUP(hp_strbuf_fini) = {0};
-    const char *before_line = "\033[H";
+    const char *now = lines, *was = hp_strbuf_text(&shown), *line, *old;
     if (!entered)
         return;
-    for (; *lines; before_line = "\r\n") {
-        int n = (int)strcspn(lines, "\n");
+    if (!*was)
+        hp_strbuf_add(&frame, "\033[2J");
+    for (unsigned row = 1; *now; row++) {
+        bool is_new = !*was;
+        size_t n = next_line(&now, &line), n_old = next_line(&was, &old);
         /* Cleared first: behind a full line, that would clear the last column. */
-        hp_strbuf_format(&frame, "%s\033[K%.*s", before_line, n, lines);
-        lines += n + (lines[n] == '\n');
+        if (is_new || n != n_old || memcmp(line, old, n) != 0)
+            hp_strbuf_format(&frame, "\033[%u;1H\033[K%.*s", row, (int)n, line);
     }
-    if (!frame.failed)
+    if (*was) /* there were more lines */
+        hp_strbuf_add(&frame, "\r\n\033[J");
+    if (frame.failed)
+        return;
+    hp_strbuf_clear(&shown);
+    hp_strbuf_add(&shown, lines);
+    if (frame.length)
         put(hp_strbuf_text(&frame));
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The terminal for a view that fills it: alternate screen, keys without Return, restored whatever
- * happens. Codes are those of xterm, which all have that are in use. One at a time.
+ * happens, also by signals that end hotpath. Codes are those of xterm, which all have that are in
+ * use. One at a time.
  *
  * Signals of the terminal stay what they are: Ctrl-C goes to all processes in the foreground. While
  * hotpath is stopped (Ctrl-Z) or in the background, the terminal is the shell's.
@@ -29,10 +30,11 @@ bool hp_terminal_ready(bool *redraw);
 /* While it is ready. */
 void hp_terminal_size(size_t *width, size_t *height);
 
-/* The next key that was pressed, 0: none; -1: a longer sequence (arrows). */
+/* The next key that was pressed, as in keys.h; HP_KEY_NONE: none. */
 int hp_terminal_key(void);
 
-/* Shows lines, each ended by a newline, from the top left corner; as many as it has. */
+/* Shows lines, each ended by a newline, from the top left corner; as many as it has. Only those
+ * that differ from what was shown before are written, all at once. */
 void hp_terminal_show(const char *lines);
 
 /* Writes all of it; false: it cannot be. */

@@ -23,7 +23,12 @@ struct request {
     struct hp_cli_output report; /* what is printed in the end */
 
     struct hp_top_page page;
+    struct hp_top_state state;
+    struct hp_top_filter kept; /* what is filtered by */
+    struct hp_board_wish wish;
+    struct hp_sources sources;
     struct hp_board board;
+    bool since, plain; /* options */
     struct hp_capture capture;
     struct hp_strbuf text;    /* of the page */
     struct hp_strbuf command; /* the program's */
@@ -54,22 +59,70 @@ static void fail(struct request *top)
     close_view(top);
 }
 
+static bool passes(void *context, enum hp_board_kind kind, struct hp_board_row *row)
+{
+    struct request *top = context;
+    return hp_top_filter_passes(&top->kept, &top->board, kind, top->state.since, row);
+}
+
+/* What the state asks of the board. */
+static void wish(struct request *top)
+{
+    hp_top_wish(&top->state, &top->wish);
+    hp_top_filter_set(&top->kept, hp_top_place(&top->state)->filter, top->wish.kinds);
+    top->wish.passes = top->kept.is == HP_TOP_FILTER_NONE ? NULL : passes;
+    top->wish.context = top;
+    top->wish.stubs = top->report.plt;
+}
+
+/* The board keeps rows by share, or by how often; the rest of the order is ours. */
+static void sort(struct request *top)
+{
+    for (unsigned kind = 0; kind < HP_BOARD_KINDS; kind++) {
+        const struct hp_top_sorting *sorting = &top->state.sorting[kind];
+        if (top->wish.kinds[kind])
+            hp_top_sort(&top->board, kind, top->state.since, sorting->column, sorting->reverse);
+    }
+    top->changed = true;
+}
+
 static void look(struct request *top, double now)
 {
-    enum hp_err err = hp_board_look(&top->board, &top->page.wish, now);
+    wish(top);
+    enum hp_err err = hp_board_look(&top->board, &top->wish, now);
     double pause = top->board.cost * COST_SHARE, interval = top->interval;
     if (top->board.stale && interval > SOON)
         interval = SOON;
     top->next_look = now + (pause > interval ? pause : interval);
     top->page.elapsed = now - top->started;
-    top->changed = true;
     if (err != HP_OK)
         fail(top);
+    else
+        sort(top);
+}
+
+/* Something else is to be shown of the same moment. What is not known of it comes soon. */
+static void ask(struct request *top)
+{
+    double soon = top->board.looked + SOON;
+    wish(top);
+    if (top->board.n_history == 0)
+        return;
+    if (hp_board_again(&top->board, &top->wish) != HP_OK) {
+        fail(top);
+        return;
+    }
+    sort(top);
+    if (top->board.stale || top->state.depth)
+        top->next_look = soon < top->next_look ? soon : top->next_look;
 }
 
 static void draw(struct request *top)
 {
+    size_t room[HP_TOP_TABLES];
     hp_strbuf_clear(&top->text);
+    hp_top_page_room(&top->page, room);
+    hp_top_clamp(&top->state, &top->board, room);
     hp_top_page_draw(&top->page, &top->text);
     top->changed = false;
     if (top->page.plain) {
@@ -83,49 +136,28 @@ static void draw(struct request *top)
 
 /* --- Keys ------------------------------------------------------------------------------------- */
 
-/* What is shown differs: it has to be looked at, and the view goes on if it was held. */
-static void set_view(struct request *top, unsigned view)
+static void quit(struct request *top)
 {
-    double soon = top->board.looked + SOON;
-    top->page.view = view;
-    top->page.paused = false;
-    top->next_look = soon < top->next_look ? soon : top->next_look;
+    close_view(top);
+    hp_capture_say(&top->capture, "hotpath: the program goes on; Ctrl-C interrupts it\n");
 }
 
 static void press(struct request *top, int key, pid_t program)
 {
-    struct hp_top_page *page = &top->page;
-    bool was_help = page->help;
-    page->help = false;
-    top->changed = true;
-    if (key >= '0' && key < '0' + HP_TOP_VIEWS)
-        set_view(top, (unsigned)(key - '0'));
-    switch (key) {
-    case '\t': set_view(top, (page->view + 1) % HP_TOP_VIEWS); break;
-    case 't':
-        page->wish.since = !page->wish.since;
-        set_view(top, page->view);
-        break;
-    case 's':
-        page->wish.order = (page->wish.order + 1) % HP_BOARD_ORDERS;
-        set_view(top, page->view);
-        break;
-    case 'r':
-        if (hp_board_reset(&top->board) != HP_OK)
-            fail(top);
-        set_view(top, page->view);
-        break;
-    case 'p':
-    case ' ': page->paused = !page->paused; break;
-    case 'h':
-    case '?': page->help = !was_help; break;
-    case 'K': kill(program, SIGINT); break;
-    case 'q':
-        close_view(top);
-        hp_capture_say(&top->capture, "hotpath: the program goes on; Ctrl-C interrupts it\n");
-        break;
-    default: break;
-    }
+    size_t room[HP_TOP_TABLES];
+    hp_top_page_room(&top->page, room);
+    unsigned left = hp_top_press(&top->state, key, &top->board, room);
+    top->changed |= left & HP_TOP_DRAW;
+    if (left & HP_TOP_ZEROES && hp_board_reset(&top->board) != HP_OK)
+        fail(top);
+    if (left & HP_TOP_ASKS && !top->closed)
+        ask(top);
+    else if (left & HP_TOP_SORTS)
+        sort(top);
+    if (left & HP_TOP_INTERRUPTS)
+        kill(program, SIGINT);
+    if (left & HP_TOP_QUITS)
+        quit(top);
 }
 
 /* --- Looking ---------------------------------------------------------------------------------- */
@@ -140,7 +172,7 @@ static bool attend(struct request *top, pid_t program)
         return false;
     if (redraw) {
         hp_terminal_size(&top->page.width, &top->page.height);
-        top->next_look = top->page.paused ? top->next_look : 0;
+        top->next_look = top->board.n_history ? top->next_look : 0;
         top->changed = true;
     }
     for (int key; !top->closed && (key = hp_terminal_key()) != 0;)
@@ -154,7 +186,7 @@ static void look_if_due(void *context, struct hp_session *session)
     double now = hp_now();
     if (hp_session_is_over(session))
         close_view(top);
-    if (now < top->next_keys && (top->page.paused || now < top->next_look))
+    if (now < top->next_keys && (top->state.frozen || now < top->next_look))
         return;
     top->next_keys = now + KEYS_SECONDS;
     if (top->closed) {
@@ -163,18 +195,15 @@ static void look_if_due(void *context, struct hp_session *session)
         return;
     }
     struct hp_session_info info = hp_session_info(session);
-    if (!top->page.board)
+    if (!top->board.session)
         hp_board_open(&top->board, session, top->started);
-    top->page.board = &top->board;
     top->page.engine = info.engine;
     if (!attend(top, info.pid)) {
         top->next_look = now + KEYS_SECONDS;
         return;
     }
-    if (now >= top->next_look && !top->page.paused) {
-        hp_top_page_wish(&top->page, &top->page.wish);
+    if (now >= top->next_look && !top->state.frozen)
         look(top, now);
-    }
     if (top->changed && !top->closed)
         draw(top);
 }
@@ -201,7 +230,11 @@ static enum hp_err open_view(struct request *top, char *const *argv)
     if (top->command.failed)
         return hp_fail_nomem();
     page->command = hp_strbuf_text(&top->command);
-    page->plain = page->plain || !hp_terminal_open();
+    page->board = &top->board;
+    page->state = &top->state;
+    page->kept = &top->kept;
+    page->sources = &top->sources;
+    page->plain = top->plain || !hp_terminal_open();
     hp_cli_style(&style, stderr);
     page->color = style.color && !page->plain;
     page->width = style.width > 0 ? (size_t)style.width : PLAIN_WIDTH;
@@ -217,6 +250,8 @@ static void close_all(struct request **top)
     close_view(*top);
     hp_capture_end(&(*top)->capture);
     hp_board_fini(&(*top)->board);
+    hp_top_filter_fini(&(*top)->kept);
+    hp_sources_fini(&(*top)->sources);
     hp_strbuf_fini(&(*top)->text);
     hp_strbuf_fini(&(*top)->command);
 }
@@ -233,6 +268,25 @@ static enum hp_err watch(struct request *at, char *const *argv, struct hp_profil
     return hp_session_run(settings, argv, profile, status);
 }
 
+/* What the view begins with. An expression that is only about the report is left to that. */
+static enum hp_err begin_state(struct request *top)
+{
+    struct hp_top_state *state = &top->state;
+    const struct hp_report_query *query = &top->report.query;
+    struct hp_top_place *place = hp_top_place(state);
+    hp_top_begin(state);
+    state->since = top->since;
+    if (top->view)
+        HP_TRY(hp_name_find(hp_top_views, "view", top->view, &place->view));
+    if (query->sort)
+        hp_top_sort_by(state, query->sort);
+    wish(top);
+    if (query->filter && strlen(query->filter) < sizeof place->filter &&
+        hp_top_filter_set(&top->kept, query->filter, top->wish.kinds) == HP_TOP_FILTER_EXPRESSION)
+        strcpy(place->filter, query->filter);
+    return HP_OK;
+}
+
 static enum hp_err run(struct hp_invocation *call)
 {
     struct request *top = call->values;
@@ -243,8 +297,7 @@ static enum hp_err run(struct hp_invocation *call)
     struct hp_strbuf list HP_CLEANUP(hp_strbuf_fini) = {0};
     HP_TRY(hp_cli_report_options(&top->report, &report));
     settings->lines = top->output ? HP_LINES_ALL : hp_cli_lines(&report);
-    if (top->view)
-        HP_TRY(hp_name_find(hp_top_views, "view", top->view, &top->page.view));
+    HP_TRY(begin_state(top));
     if (top->interval_text)
         HP_TRY(read_interval(top->interval_text, &top->interval));
     if (top->output) {
@@ -271,9 +324,8 @@ static const struct hp_option rows[] = {
     {"view", 'v', HP_TEXT(view), "PART", "what to begin with: {} (default: all)"},
     {"interval", 'i', HP_TEXT(interval_text), "SECONDS",
      "how often to look, from 0.05 to 3600 (default 0.5; of plain pages 1)"},
-    {"since-start", 0, HP_FLAG(page.wish.since), NULL,
-     "shares since the start, not of the last interval"},
-    {"plain", 0, HP_FLAG(page.plain), NULL, "print pages one below the other, without keys"},
+    {"since-start", 0, HP_FLAG(since), NULL, "shares since the start, not of the last interval"},
+    {"plain", 0, HP_FLAG(plain), NULL, "print pages one below the other, without keys"},
     {"top", 'n', HP_COUNT(report.top), "N", "rows of the report (default 5; 0: all)"},
     {"verbose", 0, HP_FLAG(report.verbose), NULL,
      "say also what the engine did: blocks, segments, links, traces"},
@@ -294,10 +346,11 @@ const struct hp_command hp_command_top = {
     .synopsis = "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
     .help =
         "Runs PROGRAM as 'hotpath run' does and shows, while it runs, what it does: functions, "
-        "paths, loops, the hot spot of now, rates. Keys: 0 to 4 or Tab choose the view, t the last "
-        "interval or since the start, s the order, p holds the view, r starts anew, ? explains, q "
-        "leaves the view (the program goes on), K or Ctrl-C interrupts the program. When the "
-        "program has ended, a report is printed on stderr; the exit status is the program's.\n\n"
+        "paths, loops, the hot spot of now, rates. One can scroll, sort, filter, freeze the view, "
+        "and open a function to see its lines, loops, callers and callees; ? explains the keys, as "
+        "'hotpath help keys' does. q leaves the view (the program goes on), Ctrl-C interrupts the "
+        "program. When the program has ended, a report is printed on stderr; the exit status is "
+        "the program's. --sort and --filter are for the report, and what the view begins with.\n\n"
         "What the program prints on the terminal is kept and comes when the view is left; "
         "redirected output stays as it is. A terminal as the program's input is replaced by "
         "/dev/null: the keys are for the view. Without a terminal, or with --plain, pages are "

@@ -13,6 +13,7 @@
 #ifndef HP_PROFILER_EXACT_H
 #define HP_PROFILER_EXACT_H
 
+#include "base/tally64.h"
 #include "hotpath/profiler.h"
 #include "symbols/functions.h"
 
@@ -72,6 +73,25 @@ struct hp_exact_peek {
  * HP_ERR_NOMEM. */
 enum hp_err hp_exact_peek(const struct hp_profiler *profiler, struct hp_exact_peek *peek);
 void hp_exact_peek_fini(struct hp_exact_peek *peek);
+
+/* The calls of one function so far, all threads together. All zero at first; the same struct is
+ * reused. The first two are by function id; the last element, at `n`, is of what is not known. */
+struct hp_exact_peek_calls {
+    uint64_t *callers; /* times it was entered from there */
+    uint64_t *callees; /* times it entered that */
+    size_t n, cap_callers, cap_callees;
+    bool *is_stub;           /* by function: of the procedure linkage table */
+    uint64_t *most;          /* by function: of a stub, the calls of its target */
+    uint32_t *target;        /* what it led to most often */
+    struct hp_tally64 stubs; /* calls of and by stubs: caller << 32 | callee */
+    size_t n_asked, cap_is_stub, cap_most, cap_target;
+};
+
+/* With `fold`, calls through a stub are of who called it, and of what it led to. Does not change
+ * the profiler. Its time grows with the calls and contexts of the threads. HP_ERR_NOMEM. */
+enum hp_err hp_exact_peek_calls(const struct hp_profiler *profiler, uint32_t function, bool fold,
+                                struct hp_exact_peek_calls *calls);
+void hp_exact_peek_calls_fini(struct hp_exact_peek_calls *calls);
 
 /* A loop as currently known. */
 struct hp_exact_peek_loop {

@@ -66,29 +66,64 @@ static void add_cells(const struct hp_exact_thread *t, struct hp_exact_sums *sum
     }
 }
 
-static void add_calls(const struct hp_exact_thread *t, struct hp_exact_sums *sums, uint32_t call,
-                      uint64_t count)
+/* Where calls are counted: all by what is entered, or those of one function by the other one. */
+struct sink {
+    uint64_t *entered; /* by function; NULL: */
+    uint32_t function;
+    struct hp_exact_peek_calls *calls;
+};
+
+/* Without memory the stub stays what it is. */
+static void add_stub(struct hp_exact_peek_calls *calls, uint64_t key, uint64_t count)
 {
-    if (call != HP_NO_ID && t->calls[call].callee != HP_NO_ID)
-        sums->calls[t->calls[call].callee] += count;
+    uint64_t *sum = hp_tally64_add(&calls->stubs, key);
+    if (sum)
+        *sum += count;
 }
 
-static void add_excursions(const struct hp_exact_thread *t, struct hp_exact_sums *sums)
+static void add_calls(const struct hp_exact_thread *t, const struct sink *to, uint32_t call,
+                      uint64_t count)
+{
+    if (call == HP_NO_ID || t->calls[call].callee == HP_NO_ID)
+        return;
+    uint32_t caller = t->calls[call].caller, callee = t->calls[call].callee;
+    if (to->entered) {
+        to->entered[callee] += count;
+        return;
+    }
+    struct hp_exact_peek_calls *calls = to->calls;
+    if (callee == to->function)
+        calls->callers[caller < calls->n ? caller : calls->n] += count;
+    if (caller == to->function)
+        calls->callees[callee < calls->n ? callee : calls->n] += count;
+    if (caller < calls->n && callee < calls->n && calls->is_stub[caller] != calls->is_stub[callee])
+        add_stub(calls, (uint64_t)caller << 32 | callee, count);
+}
+
+static void add_excursions(const struct hp_exact_thread *t, const struct sink *to)
 {
     const struct hp_excursions *e = &t->excursions;
     for (size_t i = 0; i < e->n; i++)
         for (uint32_t k = e->first[i]; k < e->first[i + 1]; k++)
-            add_calls(t, sums, t->context_more[e->visits[k].context].call, e->counts[i]);
+            add_calls(t, to, t->context_more[e->visits[k].context].call, e->counts[i]);
 }
 
 /* While a thread runs, contexts count calls when their frames end; those on the stack have not. */
-static void add_contexts(const struct hp_exact_thread *t, struct hp_exact_sums *sums)
+static void add_contexts(const struct hp_exact_thread *t, const struct sink *to)
 {
-    add_excursions(t, sums);
+    add_excursions(t, to);
     for (size_t i = 1; i < t->n_contexts; i++)
-        add_calls(t, sums, t->context_more[i].call, t->contexts[i].calls);
+        add_calls(t, to, t->context_more[i].call, t->contexts[i].calls);
     for (size_t i = 0; i < t->n_frames; i++)
-        add_calls(t, sums, t->context_more[t->frames[i].context].call, 1);
+        add_calls(t, to, t->context_more[t->frames[i].context].call, 1);
+}
+
+static void add_thread_calls(const struct hp_exact_thread *t, const struct sink *to)
+{
+    for (uint32_t i = 0; i < t->n_calls; i++)
+        add_calls(t, to, i, t->calls[i].count);
+    if (!t->sealed)
+        add_contexts(t, to);
 }
 
 static void add_thread(const struct hp_exact_thread *t, struct hp_exact_sums *sums)
@@ -96,10 +131,7 @@ static void add_thread(const struct hp_exact_thread *t, struct hp_exact_sums *su
     for (size_t i = 0; i < t->n_edges; i++) /* of a sealed thread */
         sums->blocks[t->edges[i].from] += t->edges[i].count;
     add_cells(t, sums);
-    for (uint32_t i = 0; i < t->n_calls; i++)
-        add_calls(t, sums, i, t->calls[i].count);
-    if (!t->sealed)
-        add_contexts(t, sums);
+    add_thread_calls(t, &(struct sink){.entered = sums->calls});
     for (size_t i = 0; t->loops && i < t->loops->n_records; i++)
         sums->trips[t->loops->trip_loops ? t->loops->trip_loops[i] : i] +=
             t->loops->trips[i].executions + t->loops->trips[i].repeats;
@@ -137,6 +169,88 @@ void hp_exact_peek_fini(struct hp_exact_peek *peek)
     free_sums(&peek->ended);
     free(peek->is_ended);
     *peek = (struct hp_exact_peek){0};
+}
+
+/* --- Calls ------------------------------------------------------------------------------------ */
+
+static bool is_stub(const struct hp_function *function)
+{
+    const char *name = function->symbol ? function->symbol->linkage : "";
+    size_t length = strlen(name);
+    return length > 4 && strcmp(name + length - 4, "@plt") == 0;
+}
+
+static enum hp_err begin_calls(const struct hp_exact *exact, bool fold,
+                               struct hp_exact_peek_calls *calls)
+{
+    size_t n = hp_functions_count(exact->functions);
+    HP_TRY(hp_grow(&calls->callers, &calls->cap_callers, n + 1, sizeof *calls->callers));
+    HP_TRY(hp_grow(&calls->callees, &calls->cap_callees, n + 1, sizeof *calls->callees));
+    HP_TRY(hp_grow(&calls->is_stub, &calls->cap_is_stub, n + 1, sizeof *calls->is_stub));
+    HP_TRY(hp_grow(&calls->most, &calls->cap_most, n + 1, sizeof *calls->most));
+    HP_TRY(hp_grow(&calls->target, &calls->cap_target, n + 1, sizeof *calls->target));
+    for (; fold && calls->n_asked < n; calls->n_asked++)
+        calls->is_stub[calls->n_asked] =
+            is_stub(hp_functions_get(exact->functions, (uint32_t)calls->n_asked));
+    memset(calls->callers, 0, (n + 1) * sizeof *calls->callers);
+    memset(calls->callees, 0, (n + 1) * sizeof *calls->callees);
+    memset(calls->most, 0, (n + 1) * sizeof *calls->most);
+    hp_tally64_fini(&calls->stubs);
+    calls->n = n;
+    return HP_OK;
+}
+
+/* A call of a stub: where that led to the function, it is one of the function. */
+static void fold_caller(struct hp_exact_peek_calls *calls, uint32_t caller, uint32_t stub,
+                        uint64_t count)
+{
+    uint64_t through = calls->callers[stub] < count ? calls->callers[stub] : count;
+    calls->callers[stub] -= through;
+    calls->callers[caller] += through;
+}
+
+/* What it calls through a stub is what that leads to: most often, for the resolver is one, too. */
+static void fold_calls(struct hp_exact_peek_calls *calls)
+{
+    for (size_t i = 0; i < calls->stubs.n_slots; i++) {
+        const struct hp_tally64_slot *slot = &calls->stubs.slots[i];
+        uint32_t caller = (uint32_t)(slot->key >> 32), callee = (uint32_t)slot->key;
+        if (slot->key == HP_TALLY64_NONE)
+            continue;
+        if (calls->is_stub[callee]) {
+            fold_caller(calls, caller, callee, slot->count);
+        } else if (slot->count > calls->most[caller]) {
+            calls->most[caller] = slot->count;
+            calls->target[caller] = callee;
+        }
+    }
+    for (size_t i = 0; i < calls->n; i++)
+        if (calls->callees[i] && calls->is_stub[i] && calls->most[i]) {
+            calls->callees[calls->target[i]] += calls->callees[i];
+            calls->callees[i] = 0;
+        }
+}
+
+enum hp_err hp_exact_peek_calls(const struct hp_profiler *profiler, uint32_t function, bool fold,
+                                struct hp_exact_peek_calls *calls)
+{
+    const struct hp_exact *exact = (const struct hp_exact *)profiler;
+    HP_TRY(begin_calls(exact, fold, calls));
+    for (size_t i = 0; i < exact->n_threads; i++)
+        add_thread_calls(exact->threads[i], &(struct sink){.function = function, .calls = calls});
+    fold_calls(calls);
+    return HP_OK;
+}
+
+void hp_exact_peek_calls_fini(struct hp_exact_peek_calls *calls)
+{
+    free(calls->callers);
+    free(calls->callees);
+    free(calls->is_stub);
+    free(calls->most);
+    free(calls->target);
+    hp_tally64_fini(&calls->stubs);
+    *calls = (struct hp_exact_peek_calls){0};
 }
 
 /* --- Loops ------------------------------------------------------------------------------------ */

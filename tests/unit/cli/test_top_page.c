@@ -35,19 +35,33 @@ static struct hp_board *make_board(const char *name)
                                .depth = 100,
                                .size = 4000000000,
                                .path = {.length = 64, .outcomes = 0x5555555555555555},
+
                                .name = name,
+                               .located = true,
                                .path_of_module = name,
                                .file = name,
                                .line = 4000000000,
                                .last_line = 4000000000};
-    for (int kind = 0; kind < HP_BOARD_KINDS; kind++)
-        for (board->kinds[kind].n = 0; board->kinds[kind].n < HP_BOARD_ROWS; board->kinds[kind].n++)
-            board->kinds[kind].rows[board->kinds[kind].n] = row;
-    board->spot = row;
+    for (int kind = 0; kind < HP_BOARD_KINDS; kind++) {
+        struct hp_board_rows *rows = &board->kinds[kind];
+        rows->rows = calloc(HP_BOARD_ROWS, sizeof row);
+        assert_non_null(rows->rows);
+        for (rows->n = 0; rows->n < HP_BOARD_ROWS; rows->n++)
+            rows->rows[rows->n] = row;
+        rows->whole = 1000;
+    }
+    board->spot = board->picked = row;
     for (; board->n_history < HP_BOARD_HISTORY + 7; board->n_history++)
         board->history[board->n_history % HP_BOARD_HISTORY] =
             (struct hp_board_moment){.rate = (double)board->n_history, .hot_spot = 17};
     return board;
+}
+
+static void free_board(struct hp_board *board)
+{
+    for (int kind = 0; kind < HP_BOARD_KINDS; kind++)
+        free(board->kinds[kind].rows);
+    free(board);
 }
 
 /* Without colour there is nothing but lines, none too long, not too many. */
@@ -79,16 +93,24 @@ static void fits_every_size(void **state)
     (void)state;
     static const size_t widths[] = {20, 33, 47, 60, 79, 80, 81, 132, 700};
     struct hp_board *board = make_board(EVIL);
-    for (unsigned view = 0; view < HP_TOP_VIEWS; view++)
+    struct hp_top_state shown;
+    hp_top_begin(&shown);
+    for (unsigned view = 0; view < 2 * HP_TOP_VIEWS; view++)
         for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
-            for (size_t height = 8; height < 60; height += 7) {
+            for (size_t height = 1; height < 60; height += 7) {
+                struct hp_top_place *place = hp_top_place(&shown);
+                place->picks = view >= HP_TOP_VIEWS;
+                place->view = view % HP_TOP_VIEWS;
+                place->lists[1].first = place->lists[1].row = HP_BOARD_ROWS - 2;
+                strcpy(place->filter, height == 29 ? EVIL : "");
+                shown.help = height == 15;
+                shown.typing = height == 29;
+                shown.since = height == 22;
                 struct hp_top_page page = {.board = board,
+                                           .state = &shown,
                                            .command = EVIL,
                                            .engine = "native",
                                            .elapsed = 1e6,
-                                           .view = view,
-                                           .help = height == 15,
-                                           .wish = {.since = height == 22},
                                            .width = widths[i],
                                            .height = height};
                 check_page(&page);
@@ -96,34 +118,76 @@ static void fits_every_size(void **state)
                 page.height = 0;
                 check_page(&page);
             }
-    free(board);
+    free_board(board);
 }
 
 static void an_empty_board_has_a_page(void **state)
 {
     (void)state;
     struct hp_board *board = calloc(1, sizeof *board);
+    struct hp_top_state shown;
     assert_non_null(board);
-    struct hp_top_page page = {
-        .board = board, .command = "", .engine = "native", .width = 80, .height = 24};
+    hp_top_begin(&shown);
+    struct hp_top_page page = {.board = board,
+                               .state = &shown,
+                               .command = "",
+                               .engine = "native",
+                               .width = 80,
+                               .height = 24};
     board->spot.id = HP_BOARD_NO_SPOT;
-    check_page(&page);
-    free(board);
+    board->picked.located = true;
+    board->picked.name = board->picked.file = board->picked.path_of_module = "";
+    for (int picks = 0; picks < 2; picks++) {
+        hp_top_place(&shown)->picks = picks;
+        check_page(&page);
+    }
+    free_board(board);
 }
 
-static void a_page_wishes_what_it_can_show(void **state)
+static void a_page_has_room(void **state)
 {
     (void)state;
-    struct hp_top_page page = {.view = 1 + HP_BOARD_LOOPS, .width = 80, .height = 24};
-    struct hp_board_wish wish = {.since = true};
-    hp_top_page_wish(&page, &wish);
-    assert_int_equal(wish.rows, 24 - 5 - 1 - 1);
-    assert_true(wish.kinds[HP_BOARD_LOOPS] && wish.since);
-    assert_false(wish.kinds[HP_BOARD_PATHS] || wish.kinds[HP_BOARD_FUNCTIONS]);
-    page.view = 0;
-    hp_top_page_wish(&page, &wish);
-    assert_int_equal(wish.rows, (24 - 5 - 1 - 3) / 3);
-    assert_false(wish.kinds[HP_BOARD_HOTSPOTS]);
+    struct hp_top_state shown;
+    size_t room[HP_TOP_TABLES];
+    hp_top_begin(&shown);
+    struct hp_top_page page = {.state = &shown, .width = 80, .height = 24};
+    hp_top_place(&shown)->view = 1 + HP_BOARD_LOOPS;
+    hp_top_page_room(&page, room);
+    assert_int_equal(room[HP_BOARD_LOOPS], 24 - 5 - 1 - 1);
+    assert_int_equal(room[HP_BOARD_FUNCTIONS] + room[HP_BOARD_PATHS], 0);
+    hp_top_place(&shown)->view = 0;
+    hp_top_page_room(&page, room);
+    assert_int_equal(room[HP_BOARD_PATHS], (24 - 5 - 1 - 3) / 3);
+    assert_int_equal(room[HP_BOARD_HOTSPOTS], 0);
+    page.height = 12; /* without the history */
+    hp_top_page_room(&page, room);
+    assert_int_equal(room[HP_BOARD_FUNCTIONS] + room[HP_BOARD_PATHS] + room[HP_BOARD_LOOPS],
+                     12 - 3 - 1 - 3);
+}
+
+/* The last line of the help comes into view, however low the page is. */
+static void help_scrolls_to_its_end(void **state)
+{
+    (void)state;
+    struct hp_board *board = make_board("f");
+    struct hp_strbuf text = {0};
+    struct hp_top_state shown;
+    hp_top_begin(&shown);
+    shown.help = true;
+    shown.help_first = 1000;
+    struct hp_top_page page = {.board = board,
+                               .state = &shown,
+                               .command = "",
+                               .engine = "native",
+                               .width = 40,
+                               .height = 10};
+    check_page(&page);
+    assert_true(shown.help_first > 10 && shown.help_first < 200);
+    hp_top_page_draw(&page, &text);
+    assert_non_null(strstr(hp_strbuf_text(&text), "last digit."));
+    assert_null(strstr(hp_strbuf_text(&text), "the next part"));
+    hp_strbuf_fini(&text);
+    free_board(board);
 }
 
 int main(void)
@@ -131,7 +195,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fits_every_size),
         cmocka_unit_test(an_empty_board_has_a_page),
-        cmocka_unit_test(a_page_wishes_what_it_can_show),
+        cmocka_unit_test(a_page_has_room),
+        cmocka_unit_test(help_scrolls_to_its_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

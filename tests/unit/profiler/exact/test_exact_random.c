@@ -728,9 +728,21 @@ static uint64_t peek_calls(const struct hp_profiler *exact)
 {
     struct hp_exact_peek peek = {0};
     uint64_t sum = 0;
+    static size_t turn; /* the calls of one function, another each time */
+    struct hp_exact_peek_calls of = {0};
     assert_int_equal(hp_exact_peek(exact, &peek), HP_OK);
     for (size_t i = 0; i < peek.now.n_calls; i++)
         sum += peek.now.calls[i];
+    if (peek.now.n_calls) {
+        size_t i = turn++ % peek.now.n_calls;
+        uint64_t callers = 0;
+        assert_int_equal(hp_exact_peek_calls(exact, (uint32_t)i, false, &of), HP_OK);
+        for (size_t k = 0; k <= of.n; k++)
+            callers += of.callers[k];
+        assert_int_equal(callers, peek.now.calls[i]);   /* whoever it was */
+        assert_int_equal(of.callers[i], of.callees[i]); /* itself */
+    }
+    hp_exact_peek_calls_fini(&of);
     hp_exact_peek_fini(&peek);
     return sum;
 }
