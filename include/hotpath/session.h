@@ -36,6 +36,9 @@ struct hp_texts {
  * program. */
 enum { HP_STATUS_FAILED = 125, HP_STATUS_CANNOT_RUN = 126, HP_STATUS_NOT_FOUND = 127 };
 
+/* `*status` of a program that still runs: see hp_session_settings.ended. */
+#define HP_STATUS_RUNS (-1)
+
 struct hp_session;
 
 /*
@@ -98,6 +101,10 @@ struct hp_session_settings {
      * microseconds, or every 20 ms while nothing arrives, and once more at the end. While it runs,
      * the engine's buffers fill; when they are full, the program waits. */
     void (*tick)(void *context, struct hp_session *session);
+    /* Asked as often, and more: true ends the observation of a program. It goes on unobserved:
+     * hp_session_run() returns what was observed, with the status HP_STATUS_RUNS, and
+     * hp_session_wait() waits for it. */
+    bool (*ended)(void *context, struct hp_session *session);
     /* Called after the run, before the profilers are freed. */
     enum hp_err (*collect)(void *context, struct hp_session *session);
     /* Reports that the profile was inconsistent and has been repaired. */
@@ -116,6 +123,13 @@ struct hp_session_settings {
 HP_MUST_CHECK enum hp_err hp_session_run(const struct hp_session_settings *settings,
                                          char *const *argv, struct hp_profile **profile,
                                          int *status);
+
+/*
+ * Waits for the end of the program of the last session, which had the status HP_STATUS_RUNS, in the
+ * thread that ran it; returns its status. `tick`, if not NULL, is called every 20 ms. Signals are
+ * passed on as before.
+ */
+int hp_session_wait(void (*tick)(void *context), void *context);
 
 /* The same, but records the execution in a trace. No profilers are made. */
 HP_MUST_CHECK enum hp_err hp_session_record(const struct hp_session_settings *settings,

@@ -12,7 +12,8 @@ extern const struct hp_command hp_command_run, hp_command_record, hp_command_top
     hp_command_export, hp_command_annotate, hp_command_html, hp_command_import, hp_command_compare,
     hp_command_diff, hp_command_ci, hp_command_merge, hp_command_trace_record,
     hp_command_trace_info, hp_command_trace_check, hp_command_trace_dump, hp_command_trace_replay,
-    hp_command_wpp_info, hp_command_wpp_expand, hp_command_wpp_hot, hp_command_lab, hp_command_help;
+    hp_command_wpp_info, hp_command_wpp_expand, hp_command_wpp_hot, hp_command_lab, hp_command_stop,
+    hp_command_help;
 
 /* Prints "hotpath: " and the last error's text on stderr; returns the status for it. */
 int hp_cli_fail(enum hp_err err);
@@ -132,6 +133,10 @@ struct hp_cli_session {
     struct hp_progress progress; /* first: it is the context of the settings' callbacks */
     struct hp_session_settings settings;
     bool quiet;
+    const char *length; /* of the region: instructions, or a time */
+    double seconds;     /* as that says; 0: to its end */
+    bool can_end;       /* before the program */
+    double begun, looked;
 };
 
 #define HP_CLI_SESSION_DEFAULTS                                                                    \
@@ -146,6 +151,16 @@ extern const struct hp_option hp_options_engine[];    /* how the program is run;
 
 /* Completes the settings: progress, unless it is quiet; warnings; signals. HP_ERR_INVALID. */
 enum hp_err hp_cli_session_begin(struct hp_cli_session *session);
+
+/* The same of a recording, which `hotpath stop` and a time (--for) can end before the program.
+ * `output` NULL: nothing is written to a file. */
+enum hp_err hp_cli_recording_begin(struct hp_cli_session *session, const struct hp_invocation *call,
+                                   const char *output);
+
+/* Its results are where they belong, as `said`: tells who has asked for its end. A program that
+ * still runs is waited for, with tick(context) where that is not NULL, and `*status` is its own. */
+void hp_cli_recording_end(struct hp_cli_session *session, const char *said, int *status,
+                          void (*tick)(void *context), void *context);
 
 /* "hotpath: profile written to FILE (hotpath report FILE)", unless it is quiet. */
 void hp_cli_say_written(const struct hp_cli_session *session, const char *what, const char *path,

@@ -44,6 +44,7 @@ const struct hp_command *const hp_commands[] = {
     &hp_command_wpp_expand,
     &hp_command_wpp_hot,
     &hp_command_lab,
+    &hp_command_stop,
     &hp_command_help,
     NULL,
 };

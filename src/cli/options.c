@@ -49,6 +49,25 @@ enum hp_err hp_parse_size(const char *text, uint64_t *value)
     return parse_scaled(text, 1024, "size (examples: 65536, 64k, 256M, 1G)", value);
 }
 
+bool hp_parse_time(const char *text, double *seconds)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"ms", 0.001}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}};
+    size_t n = strspn(text, "0123456789.");
+    char *end;
+    double number = strtod(text, &end);
+    if (n == 0 || n > 20 || end != text + n)
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(end, units[i].name) == 0 && number > 0) {
+            *seconds = number * units[i].seconds;
+            return true;
+        }
+    return false;
+}
+
 enum hp_err hp_parse_percent(const char *text, double *value)
 {
     size_t n = strspn(text, "0123456789.");

@@ -106,6 +106,9 @@ enum hp_err hp_parse_count(const char *text, uint64_t *value);
 /* Reads "65536", "64k", "2.5M", "1G": bytes, in powers of 1024. */
 enum hp_err hp_parse_size(const char *text, uint64_t *value);
 
+/* Reads "500ms", "30s", "5m" or "5min", "1h" as seconds, more than 0. Whether it is a time. */
+bool hp_parse_time(const char *text, double *seconds);
+
 /* Reads "1%", "0.5%", "2" as that many percent. */
 enum hp_err hp_parse_percent(const char *text, double *value);
 

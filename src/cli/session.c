@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/recording.h"
 #include "engine/traces.h"
+#include "session/session_impl.h"
 
 #include <unistd.h>
 
@@ -60,8 +62,9 @@ const struct hp_option hp_options_region[] = {
      "start when FUNCTION is first entered, named as in the report or the symbol table"},
     {"after", 0, HP_OPT_COUNT, AT(settings.after), "N",
      "skip N instructions (10M, 1G, ...), from the start or from --from"},
-    {"for", 0, HP_OPT_COUNT, AT(settings.length), "N",
-     "profile N instructions; the program goes on unobserved"},
+    {"for", 0, HP_OPT_TEXT, AT(length), "LENGTH",
+     "profile so many instructions (10M, 1G, ...), or for a time: 500ms, 30s, 5min, 1h; the "
+     "program goes on unobserved"},
     {0},
 };
 
@@ -138,8 +141,24 @@ static void warn(void *context, const char *text)
     hp_cli_note(NULL, text);
 }
 
+/* A time, or a number of instructions. */
+static enum hp_err read_length(struct hp_cli_session *s)
+{
+    if (!s->length || hp_parse_time(s->length, &s->seconds))
+        return HP_OK;
+    if (hp_parse_count(s->length, &s->settings.length) == HP_OK)
+        return HP_OK;
+    return hp_fail(HP_ERR_INVALID,
+                   "--for: '%s' is neither a number of instructions (1000, 10k, 2.5M, 1G) nor a "
+                   "time (500ms, 30s, 5min, 1h)",
+                   s->length);
+}
+
 enum hp_err hp_cli_session_begin(struct hp_cli_session *s)
 {
+    HP_TRY(read_length(s));
+    if (s->seconds > 0 && !s->can_end)
+        return hp_fail(HP_ERR_INVALID, "--for takes a number of instructions here, not a time");
     if (s->settings.cache_size == 0) /* which means the default there */
         return hp_fail(HP_ERR_INVALID, "--cache-size is from 1M to 1G, not 0 bytes");
     if (s->settings.lag == 0) /* the same */
@@ -150,6 +169,49 @@ enum hp_err hp_cli_session_begin(struct hp_cli_session *s)
     s->settings.warn = warn;
     s->settings.pass_signals = true;
     return HP_OK;
+}
+
+/* --- Recordings ------------------------------------------------------------------------------- */
+
+#define ASKED_SECONDS 0.02 /* how often to look whether somebody asks for the end */
+
+/* A time begins with the program, or the part of the run that was asked for. */
+static bool is_ended(void *context, struct hp_session *session)
+{
+    struct hp_cli_session *s = context;
+    double now = hp_now();
+    if (now - s->looked < ASKED_SECONDS)
+        return false;
+    s->looked = now;
+    if (s->begun == 0 ||
+        (session->pipeline && !hp_pipeline_stats(session->pipeline)->region_reached))
+        s->begun = now;
+    return (s->seconds > 0 && now - s->begun >= s->seconds) || hp_recording_asked();
+}
+
+_Static_assert(offsetof(struct hp_cli_session, progress) == 0, "the context is the session, too");
+
+enum hp_err hp_cli_recording_begin(struct hp_cli_session *s, const struct hp_invocation *call,
+                                   const char *output)
+{
+    s->can_end = true;
+    HP_TRY(hp_cli_session_begin(s));
+    s->settings.ended = is_ended;
+    hp_recording_begin(call->command->name, output, call->words);
+    return HP_OK;
+}
+
+void hp_cli_recording_end(struct hp_cli_session *s, const char *said, int *status,
+                          void (*tick_waiting)(void *context), void *context)
+{
+    bool runs = *status == HP_STATUS_RUNS;
+    hp_recording_end(said);
+    if (!runs)
+        return;
+    if (!s->quiet)
+        fprintf(stderr, "hotpath: recording has ended; the program goes on unobserved, and hotpath "
+                        "waits for it\n");
+    *status = hp_session_wait(tick_waiting, context);
 }
 
 void hp_cli_say_written(const struct hp_cli_session *session, const char *what, const char *path,

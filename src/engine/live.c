@@ -229,6 +229,11 @@ bool hp_live_waits(struct hp_live *live)
     return live->processes[0].dead;
 }
 
+void hp_live_leave(struct hp_live *live)
+{
+    live->leaves = true;
+}
+
 static void read_until_exit(struct hp_live *live, pid_t pid, struct hp_consumer *consumer)
 {
     for (;;) {
@@ -299,9 +304,12 @@ enum hp_err hp_live_run(struct hp_live *live, pid_t pid, struct hp_consumer *con
     hp_live_look_after_all(live);
     detach(live);
     hp_live_close_rings(live, consumer, true);
-    wait_for_end(live, consumer);
-    while (waitpid(pid, &stats->status, 0) < 0 && errno == EINTR)
-        ;
+    stats->left = live->leaves && live->failure == HP_OK && !hp_live_is_dead(live, pid);
+    if (!stats->left) {
+        wait_for_end(live, consumer);
+        while (waitpid(pid, &stats->status, 0) < 0 && errno == EINTR)
+            ;
+    }
     sigaction(SIGCHLD, &old, NULL);
     signalled_arena = NULL;
     stats->attached = atomic_load(&live->arena->attached);

@@ -72,9 +72,14 @@ bool hp_live_steered(const struct hp_live *live, uint32_t hotspot, struct hp_tra
 /* Whether the program has ended by now, and its children are waited for. */
 bool hp_live_waits(struct hp_live *live);
 
+/* The consumer is done before the program, which is left alone: hp_live_run() does not wait for its
+ * end. */
+void hp_live_leave(struct hp_live *live);
+
 /* What happened outside the stream. */
 struct hp_live_stats {
     bool attached;               /* the engine started */
+    bool left;                   /* the program runs, see hp_live_leave(); there is no status */
     uint32_t unobserved_threads; /* no ring was free */
     uint32_t traces_events_lost; /* there was no room */
     uint64_t wishes_lost;        /* likewise */
@@ -87,7 +92,8 @@ struct hp_live_stats {
  * Reads until the process `pid`, a child of ours started with the arena, has ended and all words of
  * its observed children are read; then reaps it. Children that outlive it are left alone from then
  * on, unless they are waited for. When the consumer fails or is done, the program continues
- * unobserved and is still waited for; the consumer's failure is returned. `stats` is always filled.
+ * unobserved and, without hp_live_leave(), is still waited for; the consumer's failure is returned.
+ * `stats` is always filled.
  */
 enum hp_err hp_live_run(struct hp_live *live, pid_t pid, struct hp_consumer *consumer,
                         struct hp_live_stats *stats);

@@ -236,6 +236,8 @@ static enum hp_err note_live(struct hp_session *s, struct hp_profile *profile)
         s->settings->randomize || s->plan.engine != HP_PLAN_NATIVE || hp_native_can_fix_addresses();
     const struct note notes[] = {
         {!s->profilers.n, "nothing", "nothing was profiled, as was asked for: no counts, no code"},
+        {stats->left, "ended",
+         "observation was ended before the program, which went on; its exit status is not known"},
         {stats->unobserved_threads, "unobserved",
          "threads were not observed: too many at the same time"},
         {!fixed, "randomized",

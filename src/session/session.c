@@ -171,10 +171,21 @@ static bool is_stopped(struct hp_session *s)
     return false;
 }
 
+/* Whether whoever runs the session has had enough of it, once the program has begun. */
+static bool is_ended(struct hp_session *s)
+{
+    if (s->names.n && !s->ended && s->live && s->settings->ended &&
+        s->settings->ended(s->settings->context, s)) {
+        s->ended = true;
+        hp_live_leave(s->live);
+    }
+    return s->ended;
+}
+
 static bool is_done(struct hp_consumer *consumer)
 {
     struct hp_session *s = (struct hp_session *)consumer;
-    bool done = is_stopped(s) || (s->next && s->next->done(s->next));
+    bool done = is_stopped(s) || is_ended(s) || (s->next && s->next->done(s->next));
     if (done && s->settings->stop && s->pid && !s->stopped) {
         kill(s->pid, SIGKILL);
         s->stopped = true;
@@ -396,6 +407,48 @@ static enum hp_err start(struct hp_session *s, const struct hp_executable *progr
     return err;
 }
 
+/* The program that was left running by the last session of this thread; 0: none was. */
+static _Thread_local struct {
+    pid_t pid;
+    bool passes_signals;
+} left;
+
+/* How the program ended; or it goes on, and nobody knows. */
+static void take_status(struct hp_session *s, int *status)
+{
+    if (s->live_stats.left) {
+        left.pid = s->pid;
+        left.passes_signals = s->settings->pass_signals;
+        *status = HP_STATUS_RUNS;
+        hp_debug(HP_DEBUG_SESSION, "the program goes on unobserved after %.3f s",
+                 s->about.run.seconds);
+        return;
+    }
+    if (s->settings->pass_signals)
+        hp_signals_restore();
+    s->about.run.exit_status = *status = shell_status(s->live_stats.status);
+    hp_debug(HP_DEBUG_SESSION, "the program ended with status %d after %.3f s", *status,
+             s->about.run.seconds);
+}
+
+int hp_session_wait(void (*tick)(void *context), void *context)
+{
+    const struct timespec pause = {.tv_nsec = 20 * 1000000L};
+    int status = 0;
+    for (pid_t ended; (ended = waitpid(left.pid, &status, tick ? WNOHANG : 0)) != left.pid;) {
+        if (ended < 0 && errno != EINTR)
+            break;
+        if (tick) {
+            tick(context);
+            nanosleep(&pause, NULL);
+        }
+    }
+    if (left.passes_signals)
+        hp_signals_restore();
+    left.pid = 0;
+    return shell_status(status);
+}
+
 static enum hp_err run_live(struct hp_session *s, const struct hp_executable *program, int *status)
 {
     double started = hp_now();
@@ -412,12 +465,8 @@ static enum hp_err run_live(struct hp_session *s, const struct hp_executable *pr
     HP_TRY(start(s, program));
     enum hp_err err = hp_live_run(s->live, s->pid, &s->consumer, &s->live_stats);
     call_tick(s, true);
-    if (s->settings->pass_signals)
-        hp_signals_restore();
     s->about.run.seconds = hp_now() - started;
-    s->about.run.exit_status = *status = shell_status(s->live_stats.status);
-    hp_debug(HP_DEBUG_SESSION, "the program ended with status %d after %.3f s", *status,
-             s->about.run.seconds);
+    take_status(s, status);
     hp_debug(HP_DEBUG_STREAM, "%llu instructions, %llu gaps",
              (unsigned long long)hp_session_info(s).instructions,
              (unsigned long long)hp_session_info(s).lost);

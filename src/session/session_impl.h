@@ -60,6 +60,7 @@ struct hp_session {
     uint64_t damaged;               /* parts of the trace that is read */
     bool addressed;                 /* the stream comes with addresses */
     bool started, over, stopped;    /* the program */
+    bool ended;                     /* observation, because the settings' ended() said so */
     int signals;                    /* caught while it ran */
     pid_t pid;
     enum hp_err trace_failure;

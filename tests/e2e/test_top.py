@@ -434,24 +434,24 @@ class Terminal(Case):
         self.assertRegex(text, r"rate +[▁▂▃▄▅▆▇█]")
         for key, title in ("4", "hottest in"), ("2", "path in"), ("3", "loop in"), ("1", "function"):
             self.keys(key)
-            text = self.wait_for(r"(?m)^ *(#|share) .*%s" % title)
-            self.assertEqual(len(re.findall(r"(?m)^ *(?:#|share) ", text)), 1)
+            text = self.wait_for(r"(?m)^ *(#|share)\W.*%s" % title)
+            self.assertEqual(len(re.findall(r"(?m)^ *(?:#|share)\W", text)), 1)
         self.keys("Tab")
-        self.wait_for(r"(?m)^ *share .*path in")
+        self.wait_for(r"(?m)^ *share\W.*path in")
         self.keys("t")
         self.wait_for("since the start")
         self.keys("t", "?")
-        self.wait_for("hold the view")
+        self.wait_for("freeze the view")
         self.keys("x")
         self.wait_for("path in")
         self.keys("p")
-        self.wait_for("PAUSED")
+        self.wait_for("FROZEN")
         held = wait_until(self.still)
         time.sleep(0.5)  # some intervals; nothing is waited for that must have happened by then
         self.assertEqual(self.screen(), held)
         self.keys("Space")
-        self.wait_for(r"(?s)\A((?!PAUSED).)*\Z")
-        self.keys("r", "s", "0")
+        self.wait_for(r"(?s)\A((?!FROZEN).)*\Z")
+        self.keys("z", "s", "0")
         self.wait_for("(?s)function.*path in.*loop in")
         self.assertNotIn("begin", self.screen())
         self.keys("q")
@@ -461,6 +461,70 @@ class Terminal(Case):
         text = self.check_restored(128 + signal.SIGINT)
         self.assertIn("Functions", text)
         self.assertNotIn("middle", text)
+
+    def test_a_function_is_opened(self):
+        self.start("-q")
+        self.wait_for(r"(?m)^> .* first +phases")
+        self.keys("Enter")
+        text = self.wait_for(r"(?m)^in first +Esc back$[\s\S]*phases\.c:\d+ +sink \^= i;")
+        self.assertLess(text.index("source"), text.index("its loop"))
+        self.assertRegex(text, r"its loop\n.* phases\.c:\d+\n.* ·phases\.c:\d+\n")
+        self.wait_for(r"called from .*\n.*100\.0% .* main +phases")
+        self.assertRegex(self.screen(), r"it calls .*\n +it called nothing\n")
+        self.keys("f")  # what is asked for now is of this moment
+        self.wait_for("FROZEN")
+        steer(self, "2")
+        self.keys("3", "Enter")
+        self.wait_for(r"(?m)^in main +Esc back$[\s\S]*it calls .*\n.*% .* first +phases")
+        self.keys("Escape", "Escape", "1")
+        self.wait_for(r"(?m)^> .* first +phases")
+        self.assertNotIn("second", self.screen())
+        self.keys("f", "End")
+        self.wait_for(r"(?m)^> .* (second|step) +phases")
+        self.keys("/")
+        self.keys("-l", "STEP")
+        self.wait_for(r"function +where\n> .* step +phases\S+\n\n[\s\S]*filter: STEP_ +by name")
+        self.keys("Enter", "Enter")
+        self.wait_for(r"(?m)^in step +Esc back[\s\S]*called from .*\n.*100\.0% .* second +phases")
+        self.keys("4", "3", "Enter")
+        self.wait_for(r"(?m)^in second +Esc back[\s\S]*it calls .*\n.*100\.0% .* step +phases")
+        self.keys("BSpace", "BSpace", "BSpace", "/")
+        self.keys("-l", "calls < 1k and name ~ sec")
+        self.wait_for(r"function +where\n> .* second +phases\S+\n\n[\s\S]*sec_ +by columns")
+        self.keys("Escape")
+        self.wait_for(r"(?m)^0-4 part")
+        self.keys("s", "s", "r")
+        self.wait_for(r"function▴ +where\n.* step +phases\S+\n.* second +phases")
+        self.keys("C-c")
+        self.check_restored(128 + signal.SIGINT)
+
+    def test_only_what_changes_is_written(self):
+        """What the terminal gets while nothing changes: nothing."""
+        self.start("-q")
+        self.wait_for(r"first +phases")
+        self.keys("f")
+        self.wait_for("FROZEN")
+        self.screen()
+        subprocess.run(self.tmux + ["pipe-pane", "cat > %s" % shlex.quote(self.path("written"))], check=True)
+        self.keys("x")  # no key
+        self.keys("Down")
+        wait_until(lambda: os.path.exists(self.path("written")) and self.read("written").count(b"\033[K") >= 2)
+        self.assertEqual(self.read("written").count(b"\033[K"), 2)  # the row that was chosen, and the one that is
+        self.assertNotIn(b"\033[2J", self.read("written"))
+        self.keys("K")
+        self.check_restored(128 + signal.SIGINT)
+
+    def test_fatal_signals_restore_the_terminal(self):
+        for number in signal.SIGUSR1, signal.SIGABRT:
+            with self.subTest(signal=number):
+                self.start("-q", tail=" & echo $! > pid; fg")
+                self.wait_for(r"first +phases")
+                os.kill(int(self.read("pid")), number)
+                self.check_restored(128 + number)
+                steer(self, "4")  # the program goes on
+                self.keys("-l", "clear")
+                self.keys("Enter")
+                self.wait_for(r"\A" + PROMPT + r" *\n*\Z")
 
     def still(self):
         """The screen, when it does not change; None while it is being drawn."""

@@ -25,11 +25,15 @@ static enum hp_err run(struct hp_invocation *call)
     if (!path)
         return hp_fail_nomem();
     HP_TRY(hp_cli_check_output(path));
-    HP_TRY(hp_cli_session_begin(&r->session));
-    HP_TRY(hp_session_run(&r->session.settings, call->words, &profile, &call->status));
-    HP_TRY(hp_profile_save(profile, path));
-    hp_cli_say_written(&r->session, "profile", path, "hotpath report");
-    return HP_OK;
+    HP_TRY(hp_cli_recording_begin(&r->session, call, path));
+    enum hp_err err = hp_session_run(&r->session.settings, call->words, &profile, &call->status);
+    if (err == HP_OK)
+        err = hp_profile_save(profile, path);
+    if (err == HP_OK)
+        hp_cli_say_written(&r->session, "profile", path, "hotpath report");
+    hp_cli_recording_end(&r->session, err == HP_OK ? "its profile is written" : hp_error_text(),
+                         &call->status, NULL, NULL);
+    return err;
 }
 
 const struct hp_command hp_command_record = {

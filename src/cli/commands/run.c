@@ -39,6 +39,20 @@ static enum hp_err print(const struct hp_profile *profile, const struct hp_repor
     return err == HP_OK && !written ? hp_fail_nomem() : err;
 }
 
+static enum hp_err show(struct request *r, struct hp_profile *profile,
+                        struct hp_report_options *report)
+{
+    HP_TRY(hp_cli_fold(profile, r->output.plt));
+    if (!r->json) {
+        hp_cli_style(report, stderr);
+        return print(profile, report);
+    }
+    struct hp_report_options all = {.format = HP_REPORT_JSON,
+                                    .per_thread = report->per_thread,
+                                    .top = r->output.top != HP_NOT_SAID ? report->top : 0};
+    return hp_cli_write_report(profile, &all, r->json);
+}
+
 static enum hp_err run(struct hp_invocation *call)
 {
     struct request *r = call->values;
@@ -46,17 +60,13 @@ static enum hp_err run(struct hp_invocation *call)
     struct hp_profile *profile HP_CLEANUP(hp_cli_free_profile) = NULL;
     HP_TRY(hp_cli_report_options(&r->output, &report));
     r->session.settings.lines = r->json ? HP_LINES_ALL : hp_cli_lines(&report);
-    HP_TRY(hp_cli_session_begin(&r->session));
-    HP_TRY(hp_session_run(&r->session.settings, call->words, &profile, &call->status));
-    HP_TRY(hp_cli_fold(profile, r->output.plt));
-    if (!r->json) {
-        hp_cli_style(&report, stderr);
-        return print(profile, &report);
-    }
-    struct hp_report_options all = {.format = HP_REPORT_JSON,
-                                    .per_thread = report.per_thread,
-                                    .top = r->output.top != HP_NOT_SAID ? report.top : 0};
-    return hp_cli_write_report(profile, &all, r->json);
+    HP_TRY(hp_cli_recording_begin(&r->session, call, r->json));
+    enum hp_err err = hp_session_run(&r->session.settings, call->words, &profile, &call->status);
+    if (err == HP_OK)
+        err = show(r, profile, &report);
+    hp_cli_recording_end(&r->session, err == HP_OK ? "its report is printed" : hp_error_text(),
+                         &call->status, NULL, NULL);
+    return err;
 }
 
 const struct hp_command hp_command_run = {

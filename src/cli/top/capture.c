@@ -35,6 +35,9 @@ enum hp_err hp_capture_begin(struct hp_capture *c)
                                        standard == STDIN_FILENO ? null : c->file);
     if (null >= 0)
         close(null);
+    c->replaced = c->standard.saved[STDOUT_FILENO] >= 0   ? STDOUT_FILENO
+                  : c->standard.saved[STDERR_FILENO] >= 0 ? STDERR_FILENO
+                                                          : -1;
     if (good)
         return HP_OK;
     enum hp_err err = hp_fail(
@@ -46,10 +49,9 @@ enum hp_err hp_capture_begin(struct hp_capture *c)
 void hp_capture_show(struct hp_capture *c)
 {
     char bytes[16384];
-    const int *saved = c->standard.saved;
-    int to = saved[STDOUT_FILENO] >= 0 ? saved[STDOUT_FILENO] : saved[STDERR_FILENO];
-    if (!c->active || c->file < 0 || to < 0)
+    if (!c->active || c->file < 0 || c->replaced < 0)
         return;
+    int saved = c->standard.saved[c->replaced], to = saved >= 0 ? saved : c->replaced;
     for (ssize_t n; (n = pread(c->file, bytes, sizeof bytes, c->shown)) > 0; c->shown += n)
         hp_write_all(to, bytes, (size_t)n);
 }
@@ -60,13 +62,22 @@ void hp_capture_say(const struct hp_capture *c, const char *text)
     hp_write_all(replaced >= 0 ? replaced : STDERR_FILENO, text, strlen(text));
 }
 
-void hp_capture_end(struct hp_capture *c)
+void hp_capture_release(struct hp_capture *c)
 {
     if (!c->active)
         return;
     fflush(NULL);
     hp_capture_show(c);
     hp_standard_restore(&c->standard);
+    c->standard = HP_STANDARD_UNTOUCHED;
+}
+
+void hp_capture_end(struct hp_capture *c)
+{
+    if (!c->active)
+        return;
+    hp_capture_release(c);
+    hp_capture_show(c);
     if (c->file >= 0)
         close(c->file);
     *c = (struct hp_capture){0};

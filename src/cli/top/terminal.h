@@ -49,7 +49,8 @@ struct hp_capture {
     bool active;
     int file;
     struct hp_standard standard;
-    off_t shown; /* of the file */
+    int replaced; /* where it goes in the end: STDOUT_FILENO, STDERR_FILENO; -1: nowhere */
+    off_t shown;  /* of the file */
 };
 
 /* From now on, also for programs that are started. HP_ERR_IO: there is no such file. */
@@ -60,6 +61,9 @@ void hp_capture_show(struct hp_capture *capture);
 
 /* Prints a text where stderr was. */
 void hp_capture_say(const struct hp_capture *capture, const char *text);
+
+/* Prints what there is; our own output is as before. A program that goes on writes to the file. */
+void hp_capture_release(struct hp_capture *capture);
 
 /* Prints the rest; everything is as before. */
 void hp_capture_end(struct hp_capture *capture);

@@ -248,7 +248,7 @@ static enum hp_err open_view(struct request *top, char *const *argv)
 static void close_all(struct request **top)
 {
     close_view(*top);
-    hp_capture_end(&(*top)->capture);
+    hp_capture_release(&(*top)->capture);
     hp_board_fini(&(*top)->board);
     hp_top_filter_fini(&(*top)->kept);
     hp_sources_fini(&(*top)->sources);
@@ -261,7 +261,6 @@ static enum hp_err watch(struct request *at, char *const *argv, struct hp_profil
 {
     struct request *top HP_CLEANUP(close_all) = at;
     struct hp_session_settings *settings = &top->session.settings;
-    HP_TRY(hp_cli_session_begin(&top->session));
     HP_TRY(open_view(top, argv));
     settings->context = top;
     settings->tick = look_if_due;
@@ -287,9 +286,29 @@ static enum hp_err begin_state(struct request *top)
     return HP_OK;
 }
 
-static enum hp_err run(struct hp_invocation *call)
+/* The results, where they belong. */
+static enum hp_err show_results(struct request *top, struct hp_profile *profile, const char *path,
+                                struct hp_report_options *report)
 {
-    struct request *top = call->values;
+    if (path)
+        HP_TRY(hp_profile_save(profile, path));
+    if (!top->session.quiet) {
+        HP_TRY(hp_cli_fold(profile, top->report.plt));
+        hp_cli_style(report, stderr);
+        HP_TRY(hp_report(profile, report, stderr));
+    }
+    if (path)
+        hp_cli_say_written(&top->session, "profile", path, "hotpath report");
+    return *top->failure ? hp_fail(HP_ERR_NOMEM, "%s", top->failure) : HP_OK;
+}
+
+static void show_output(void *context)
+{
+    hp_capture_show(context);
+}
+
+static enum hp_err run_top(struct request *top, const struct hp_invocation *call, int *status)
+{
     struct hp_session_settings *settings = &top->session.settings;
     struct hp_report_options report;
     struct hp_profile *profile HP_CLEANUP(hp_cli_free_profile) = NULL;
@@ -307,17 +326,22 @@ static enum hp_err run(struct hp_invocation *call)
     if (settings->profile) /* the view cannot be without the exact counts */
         hp_strbuf_format(&list, "exact,%s", settings->profile);
     settings->profile = settings->profile ? hp_strbuf_text(&list) : DEFAULT_PROFILE;
-    HP_TRY(watch(top, call->words, &profile, &call->status));
-    if (path)
-        HP_TRY(hp_profile_save(profile, path));
-    if (!top->session.quiet) {
-        HP_TRY(hp_cli_fold(profile, top->report.plt));
-        hp_cli_style(&report, stderr);
-        HP_TRY(hp_report(profile, &report, stderr));
-    }
-    if (path)
-        hp_cli_say_written(&top->session, "profile", path, "hotpath report");
-    return *top->failure ? hp_fail(HP_ERR_NOMEM, "%s", top->failure) : HP_OK;
+    HP_TRY(hp_cli_recording_begin(&top->session, call, path));
+    enum hp_err err = watch(top, call->words, &profile, status);
+    if (err == HP_OK)
+        err = show_results(top, profile, path, &report);
+    const char *said = path ? "its profile is written" : "its report is printed";
+    hp_cli_recording_end(&top->session, err == HP_OK ? said : hp_error_text(), status,
+                         top->capture.active ? show_output : NULL, &top->capture);
+    return err;
+}
+
+static enum hp_err run(struct hp_invocation *call)
+{
+    struct request *top = call->values;
+    enum hp_err err = run_top(top, call, &call->status);
+    hp_capture_end(&top->capture);
+    return err;
 }
 
 static const struct hp_option rows[] = {

@@ -9,6 +9,8 @@ struct request {
 static const struct hp_option rows[] = {
     {"output", 'o', HP_TEXT(pattern), "FILE",
      "where to; required (%p: hotpath's process id; %%: a percent sign)"},
+    {"for", 0, HP_TEXT(session.length), "TIME",
+     "end after that time: 500ms, 30s, 5min, 1h; the program goes on unobserved"},
     {"addresses", 'a', HP_FLAG(session.settings.addresses), NULL,
      "with the addresses of data, for the machine's data side (native engine)"},
     {0},
@@ -20,11 +22,16 @@ static enum hp_err run(struct hp_invocation *call)
     char *path HP_CLEANUP(hp_free) = NULL;
     if (!r->pattern)
         return hp_fail_usage(call, "no output file given");
-    HP_TRY(hp_cli_session_begin(&r->session));
     HP_TRY(hp_cli_output_name(r->pattern, &path));
-    HP_TRY(hp_session_record(&r->session.settings, call->words, path, &call->status));
-    hp_cli_say_written(&r->session, "trace", path, "hotpath trace info");
-    return HP_OK;
+    HP_TRY(hp_cli_recording_begin(&r->session, call, path));
+    if (r->session.settings.length)
+        return hp_fail(HP_ERR_INVALID, "--for takes a time here: a trace is of all instructions");
+    enum hp_err err = hp_session_record(&r->session.settings, call->words, path, &call->status);
+    if (err == HP_OK)
+        hp_cli_say_written(&r->session, "trace", path, "hotpath trace info");
+    hp_cli_recording_end(&r->session, err == HP_OK ? "its trace is written" : hp_error_text(),
+                         &call->status, NULL, NULL);
+    return err;
 }
 
 const struct hp_command hp_command_trace_record = {
