@@ -219,12 +219,27 @@ struct request {
 };
 
 static const struct hp_option rows[] = {
-    {"man", 0, HP_FLAG(man), NULL, "print a command's options as its manual page has them"},
+    {"man", 0, HP_FLAG(man), NULL, "print a command's options, or a list, as manual pages have them"},
     {"completion", 0, HP_TEXT(shell), "SHELL", "print the completion for a shell: {}"},
     {"complete", 0, HP_FLAG(complete), NULL,
      "print what may stand in place of the last word of a command line, for the completion"},
     {0},
 };
+
+/* A list, as a manual page has it. */
+static void print_man_words(const struct hp_words *words)
+{
+    struct hp_strbuf lines HP_CLEANUP(hp_strbuf_fini) = {0};
+    char *rest, *word;
+    hp_words_put(words, &lines);
+    for (rest = lines.data; rest && (word = strsep(&rest, "\t")) && rest;) {
+        printf(".TP\n.B ");
+        print_troff(word);
+        putchar('\n');
+        print_troff(strsep(&rest, "\n"));
+        putchar('\n');
+    }
+}
 
 static enum hp_err explain(const char *name, const char *sub, bool man)
 {
@@ -236,7 +251,7 @@ static enum hp_err explain(const char *name, const char *sub, bool man)
     else if (!sub && strcmp(name, "models") == 0)
         print_models();
     else if (!sub && words && words->topic)
-        print_list(words);
+        (man ? print_man_words : print_list)(words);
     else
         return hp_fail(HP_ERR_INVALID, "there is no help on '%s' (hotpath help lists topics)",
                        name);

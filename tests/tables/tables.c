@@ -10,6 +10,7 @@
  */
 #include "tables.h"
 
+#include "cli/top/keys.h"
 #include "export/export.h"
 #include "report/fields.h"
 #include "report/view.h"
@@ -130,6 +131,16 @@ static void print_formats(struct hp_strbuf *text)
     }
 }
 
+/* --- Keys ------------------------------------------------------------------------------------- */
+
+static void print_keys(struct hp_strbuf *text)
+{
+    for (const struct hp_top_key *key = hp_top_keys; key->name; key++) {
+        hp_strbuf_format(text, "- `%s`: %s", key->name, key->help);
+        print_buffer(text);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -138,7 +149,8 @@ int main(int argc, char **argv)
     } tables[] = {{"views", print_views},
                   {"fields", print_fields},
                   {"rows", print_rows},
-                  {"formats", print_formats}};
+                  {"formats", print_formats},
+                  {"keys", print_keys}};
     struct hp_strbuf text = {0};
     if (argc == 2 && print_models(&text, argv[1])) {
         bool failed = text.failed;
@@ -153,6 +165,6 @@ int main(int argc, char **argv)
         hp_strbuf_fini(&text);
         return failed || fflush(stdout) != 0;
     }
-    fputs("usage: tables views|fields|rows|formats|FAMILY\n", stderr);
+    fputs("usage: tables views|fields|rows|formats|keys|FAMILY\n", stderr);
     return 2;
 }
