@@ -219,7 +219,8 @@ struct request {
 };
 
 static const struct hp_option rows[] = {
-    {"man", 0, HP_FLAG(man), NULL, "print a command's options, or a list, as manual pages have them"},
+    {"man", 0, HP_FLAG(man), NULL,
+     "print a command's options, or a list, as manual pages have them"},
     {"completion", 0, HP_TEXT(shell), "SHELL", "print the completion for a shell: {}"},
     {"complete", 0, HP_FLAG(complete), NULL,
      "print what may stand in place of the last word of a command line, for the completion"},

@@ -147,7 +147,8 @@ static void put_cell(struct hp_strbuf *out, const char *text, size_t width, enum
     if (what == HP_TOP_NAME)
         hp_short_name(&cut, text, width);
     else
-        hp_strbuf_cut(&cut, text, width, right ? HP_CUT_END : HP_CUT_MIDDLE);
+        hp_strbuf_cut(&cut, text, width,
+                      right || what == HP_TOP_SOURCE ? HP_CUT_END : HP_CUT_MIDDLE);
     size_t used = hp_utf8_width(hp_strbuf_text(&cut));
     int blanks = used < width ? (int)(width - used) : 0;
     hp_strbuf_format(out, "%*s%s%*s", right ? blanks : 0, "", hp_strbuf_text(&cut),

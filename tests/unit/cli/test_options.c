@@ -139,6 +139,27 @@ static enum hp_err parse(const char *line, bool stop_at_word, char *left)
     return err;
 }
 
+static void times(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double seconds;
+    } good[] = {{"500ms", 0.5}, {"30s", 30},   {"1.5s", 1.5},
+                {"5m", 300},    {"5min", 300}, {"1h", 3600}};
+    static const char *const bad[] = {"",    "s",   "30", "5M",   "0s",   "-1s",  "1x",
+                                      "1 s", "1ss", "1e", "1e3s", "nans", "0x1s", "infs"};
+    double seconds = 77;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_true(hp_parse_time(good[i].text, &seconds));
+        assert_true(seconds > good[i].seconds * 0.999 && seconds < good[i].seconds * 1.001);
+    }
+    seconds = 77;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(hp_parse_time(bad[i], &seconds));
+    assert_true(seconds == 77);
+}
+
 static void expect_parsed(const char *line, bool stop_at_word, const char *expected)
 {
     char left[256], all[512];
@@ -328,6 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts),
         cmocka_unit_test(sizes),
+        cmocka_unit_test(times),
         cmocka_unit_test(options_and_words),
         cmocka_unit_test(the_end_of_the_options),
         cmocka_unit_test(errors_say_what_is_wrong),
