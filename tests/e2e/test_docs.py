@@ -19,7 +19,7 @@ HOTPATH = os.path.abspath(os.environ.get("HOTPATH") or os.path.join(SRC, "build"
 BUILD = os.path.dirname(HOTPATH)
 TIMEOUT = 300
 COMMANDS = ["run", "record", "top", "report", "annotate", "html", "export", "import", "compare", "diff", "ci", "merge", "lab",
-            "help"]
+            "stop", "help"]
 TRACE_COMMANDS = ["record", "info", "check", "dump", "replay"]
 WPP_COMMANDS = ["info", "expand", "hot"]
 GROUPS = {"trace": TRACE_COMMANDS, "wpp": WPP_COMMANDS}

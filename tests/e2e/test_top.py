@@ -399,13 +399,13 @@ class Terminal(Case):
             return text if re.search(pattern, text) else None
         return wait_until(look, lambda: "%r does not come:\n%s" % (pattern, self.screen(*options)))
 
-    def start(self, *options, program=None, tail=""):
+    def start(self, *options, program=None, tail="", before=""):
         """A steered program (see PHASES): it stays in its first phase."""
         self.write("steer", "1")
         argv = [*options, "--", program or self.program]
         argv += ([] if program else [ROUNDS]) + ["steer"]
         command = " ".join(shlex.quote(a) for a in (HOTPATH, "top", "-i", "0.1", *argv))
-        self.keys("-l", "stty -a > before; %s%s; echo status=$?; stty -a > after" % (command, tail))
+        self.keys("-l", "stty -a > before; %s%s%s; echo status=$?; stty -a > after" % (before, command, tail))
         self.keys("Enter")
 
     def check_restored(self, status):
@@ -496,6 +496,13 @@ class Terminal(Case):
         self.keys("s", "s", "r")
         self.wait_for(r"function▴ +where\n.* step +phases\S+\n.* second +phases")
         self.keys("C-c")
+        self.check_restored(128 + signal.SIGINT)
+
+    def test_no_color(self):
+        self.start("-q", before="NO_COLOR=1 ")
+        self.wait_for(r"(?m)^> .* first +phases")  # the chosen row is seen all the same
+        self.assertNotIn("\033[", self.screen("-e"))
+        self.keys("K")
         self.check_restored(128 + signal.SIGINT)
 
     def test_only_what_changes_is_written(self):
