@@ -45,7 +45,7 @@ struct hp_board_function {
 /* A row of any kind. Texts are as found in files: any bytes; they live as long as the functions. */
 struct hp_board_row {
     uint64_t weight; /* instructions; of callers and callees: calls */
-    uint64_t count;  /* times it was called (function), executed (path, line), iterated (loop) */
+    uint64_t count;  /* times it was called (function), executed (path), iterated (loop) */
     uint64_t times;  /* of a loop: executions that ended */
     uint32_t id;     /* function (HP_NO_ID: of no known one), loop, number of a hot spot */
     uint32_t module;

@@ -120,6 +120,12 @@ static enum hp_err offer_lines(struct hp_board *b)
 
 /* --- Calls ------------------------------------------------------------------------------------ */
 
+/* Of code in no known function nobody knows who called it. */
+static bool has_calls(const struct hp_board *b)
+{
+    return b->detailed.id != HP_NO_ID;
+}
+
 /* What is known of it before the interval; NULL: nothing, so all of the run is shown. */
 static const struct hp_exact_peek_calls *calls_from(const struct hp_board *b)
 {
@@ -188,6 +194,8 @@ enum hp_err hp_board_look_details(struct hp_board *b, const struct hp_board_wish
     if (!wish->picks)
         return HP_OK;
     turn_to(b, wish->picked);
+    if (!has_calls(b))
+        return HP_OK;
     if (b->calls_looked)
         HP_TRY(copy_calls(&b->calls_before, &b->calls));
     return peek_calls(b);
@@ -201,6 +209,8 @@ enum hp_err hp_board_offer_details(struct hp_board *b)
         HP_TRY(offer_lines(b));
     if (b->loops && kinds[HP_BOARD_INNER])
         HP_TRY(hp_board_offer_loops(b, HP_BOARD_INNER));
+    if (!has_calls(b))
+        return HP_OK;
     if (!b->calls_looked)
         HP_TRY(peek_calls(b));
     const struct hp_exact_peek_calls *from = calls_from(b);

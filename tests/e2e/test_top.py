@@ -402,6 +402,7 @@ class Terminal(Case):
     def start(self, *options, program=None, tail="", before=""):
         """A steered program (see PHASES): it stays in its first phase."""
         self.write("steer", "1")
+        self.write("after", "")
         argv = [*options, "--", program or self.program]
         argv += ([] if program else [ROUNDS]) + ["steer"]
         command = " ".join(shlex.quote(a) for a in (HOTPATH, "top", "-i", "0.1", *argv))
@@ -411,6 +412,7 @@ class Terminal(Case):
     def check_restored(self, status):
         text = self.wait_for(r"status=\d+\n" + PROMPT, "-S", "-2000")
         self.assertIn("status=%d\n" % status, text)
+        wait_until(lambda: self.read("after").endswith(b"\n"))
         before, after = (re.sub(rb"rows.*?columns \d+", b"", self.read(name))
                          for name in ("before", "after"))
         self.assertEqual(before, after)
@@ -464,7 +466,7 @@ class Terminal(Case):
 
     def test_a_function_is_opened(self):
         self.start("-q")
-        self.wait_for(r"(?m)^> .* first +phases")
+        self.wait_for(r"(?m)^>.* first +phases")
         self.keys("Enter")
         text = self.wait_for(r"(?m)^in first +Esc back$[\s\S]*phases\.c:\d+ +sink \^= i;")
         self.assertLess(text.index("source"), text.index("its loop"))
@@ -477,20 +479,20 @@ class Terminal(Case):
         self.keys("3", "Enter")
         self.wait_for(r"(?m)^in main +Esc back$[\s\S]*it calls .*\n.*% .* first +phases")
         self.keys("Escape", "Escape", "1")
-        self.wait_for(r"(?m)^> .* first +phases")
+        self.wait_for(r"(?m)^>.* first +phases")
         self.assertNotIn("second", self.screen())
         self.keys("f", "End")
-        self.wait_for(r"(?m)^> .* (second|step) +phases")
+        self.wait_for(r"(?m)^>.* (second|step) +phases")
         self.keys("/")
         self.keys("-l", "STEP")
-        self.wait_for(r"function +where\n> .* step +phases\S+\n\n[\s\S]*filter: STEP_ +by name")
+        self.wait_for(r"function +where\n>.* step +phases\S+\n\n[\s\S]*filter: STEP_ +by name")
         self.keys("Enter", "Enter")
         self.wait_for(r"(?m)^in step +Esc back[\s\S]*called from .*\n.*100\.0% .* second +phases")
         self.keys("4", "3", "Enter")
         self.wait_for(r"(?m)^in second +Esc back[\s\S]*it calls .*\n.*100\.0% .* step +phases")
         self.keys("BSpace", "BSpace", "BSpace", "/")
         self.keys("-l", "calls < 1k and name ~ sec")
-        self.wait_for(r"function +where\n> .* second +phases\S+\n\n[\s\S]*sec_ +by columns")
+        self.wait_for(r"function +where\n>.* second +phases\S+\n\n[\s\S]*sec_ +by columns")
         self.keys("Escape")
         self.wait_for(r"(?m)^0-4 part")
         self.keys("s", "s", "r")
@@ -500,7 +502,7 @@ class Terminal(Case):
 
     def test_no_color(self):
         self.start("-q", before="NO_COLOR=1 ")
-        self.wait_for(r"(?m)^> .* first +phases")  # the chosen row is seen all the same
+        self.wait_for(r"(?m)^>.* first +phases")  # the chosen row is seen all the same
         self.assertNotIn("\033[", self.screen("-e"))
         self.keys("K")
         self.check_restored(128 + signal.SIGINT)

@@ -264,6 +264,9 @@ static bool is_profiled(const struct hp_board *b, enum hp_board_kind kind)
 static const char *why_empty(const struct hp_top_page *page, enum hp_board_kind kind)
 {
     const struct hp_top_filter *kept = page->kept;
+    bool of_calls = kind == HP_BOARD_CALLERS || kind == HP_BOARD_CALLEES;
+    if (of_calls && hp_top_place_of(page->state)->function.id == HP_NO_ID)
+        return "not known of code in no function";
     if (!is_profiled(page->board, kind))
         return "not profiled";
     if (kind == HP_BOARD_PATHS && page->board->stale)
