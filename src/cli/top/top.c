@@ -250,7 +250,6 @@ static void close_all(struct request **top)
     close_view(*top);
     hp_capture_release(&(*top)->capture);
     hp_board_fini(&(*top)->board);
-    hp_top_filter_fini(&(*top)->kept);
     hp_sources_fini(&(*top)->sources);
     hp_strbuf_fini(&(*top)->text);
     hp_strbuf_fini(&(*top)->command);
@@ -341,6 +340,7 @@ static enum hp_err run(struct hp_invocation *call)
     struct request *top = call->values;
     enum hp_err err = run_top(top, call, &call->status);
     hp_capture_end(&top->capture);
+    hp_top_filter_fini(&top->kept);
     return err;
 }
 
