@@ -491,7 +491,7 @@ class Terminal(Case):
         self.keys("4", "3", "Enter")
         self.wait_for(r"(?m)^in second +Esc back[\s\S]*it calls .*\n.*100\.0% .* step +phases")
         self.keys("BSpace", "BSpace", "BSpace", "/")
-        self.keys("-l", "calls < 1k and name ~ sec")
+        self.keys("-l", "share > 1% and name ~ sec")
         self.wait_for(r"function +where\n>.* second +phases\S+\n\n[\s\S]*sec_ +by columns")
         self.keys("Escape")
         self.wait_for(r"(?m)^0-4 part")
