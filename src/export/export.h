@@ -11,6 +11,7 @@
 #include "hotpath/profile.h"
 #include "hotpath/profiler.h"
 #include "symbols/functions.h"
+#include "text/strbuf.h"
 
 #include <stdio.h>
 
@@ -23,13 +24,18 @@ struct hp_export_written {
     char detail[256];         /* what else there is to know of it; "": nothing */
 };
 
+/* As a module: all of them at once, of formats that have `all_modules`. */
+#define HP_EXPORT_ALL "all"
+
 /* What is wanted of a format that is made of a profile. What a format has no use for it refuses. */
 struct hp_export_request {
     const struct hp_profile *profile; /* normal; names in it are any bytes, of any length */
     FILE *out;
-    const char *module; /* the file that it is about, by path or by name; NULL: the program */
-    const char *table;  /* counts of this hot path table; NULL: the exact ones */
-    const char *metric; /* what is counted: "instructions" (NULL), "cycles" */
+    /* The file that it is about, by path or by name; NULL: the program, HP_EXPORT_ALL: every one.
+     */
+    const char *module;
+    const char *table;                /* counts of this hot path table; NULL: the exact ones */
+    const char *metric;               /* what is counted: "instructions" (NULL), "cycles" */
     struct hp_export_written written; /* filled in */
 };
 
@@ -79,7 +85,9 @@ struct hp_export_format {
     /* Of a profile. HP_ERR_INVALID: it has not got what the format is made of; the text says how to
      * record it. */
     enum hp_err (*write)(struct hp_export_request *request);
-    bool functions; /* it is about functions: stubs are parts of what they call */
+    bool functions;   /* it is about functions: stubs are parts of what they call */
+    bool one_module;  /* it is about one file of the program */
+    bool all_modules; /* it can be about all of them */
 
     /* Of a run, of what a thread did as it comes: every block, or what became of every instruction
      * on a machine in cycles. Write errors may be left to the file's error flag. */
@@ -116,8 +124,26 @@ enum hp_err hp_stream_profiler_new(const struct hp_export_format *format,
                                    struct hp_profiler **profiler);
 
 /* The module a request is about, as the profile's index: the one whose path, or whose name without
- * directories, is `name`; NULL: that of the program that was started. HP_ERR_INVALID: there is
- * none, or several; the text says which there are. */
+ * directories, is `name`, or the only one whose name begins with it; NULL: that of the program that
+ * was started. HP_ERR_INVALID: there is none, or several; the text says which there are. */
 enum hp_err hp_export_module(const struct hp_profile *profile, const char *name, uint32_t *module);
+
+/* The same for a format that can be about all: `*modules` (free() it) are those in which something
+ * was executed, for HP_EXPORT_ALL. */
+enum hp_err hp_export_modules(const struct hp_profile *profile, const char *name,
+                              uint32_t **modules, size_t *n);
+
+/* Whether one of `n` modules that gave this error, as its file is gone, is left out. */
+static inline bool hp_export_skips(enum hp_err err, size_t n)
+{
+    return n > 1 && (err == HP_ERR_IO || err == HP_ERR_NOTFOUND || err == HP_ERR_FORMAT);
+}
+
+/* What a format about one file leaves out of a run: "jq has <0.1% of the run, libjq.so.1 has 89.9%:
+ * --module libjq.so.1". Nothing when it is all of it, or not known. `*heavier`: another file has
+ * more. */
+enum hp_err hp_export_left_out(const struct hp_export_format *format,
+                               const struct hp_export_request *request, struct hp_strbuf *text,
+                               bool *heavier);
 
 #endif

@@ -304,15 +304,15 @@ static enum hp_err find_ranges(struct hp_flows *flows)
     return HP_OK;
 }
 
-enum hp_err hp_flows_init(struct hp_flows *flows, const struct hp_export_request *request)
+enum hp_err hp_flows_init(struct hp_flows *flows, const struct hp_export_request *request,
+                          uint32_t module)
 {
     const struct hp_profile *p = request->profile;
-    *flows = (struct hp_flows){.profile = p};
+    *flows = (struct hp_flows){.profile = p, .module = module};
     if (request->metric && strcmp(request->metric, "instructions") != 0)
         return hp_fail(HP_ERR_INVALID,
                        "this format is made of executions: --metric %s does not fit it",
                        request->metric);
-    HP_TRY(hp_export_module(p, request->module, &flows->module));
     HP_TRY(hp_new(&flows->blocks, p->n_blocks, sizeof *flows->blocks));
     HP_TRY(hp_new(&flows->edges, p->n_edges, sizeof *flows->edges));
     HP_TRY(hp_new(&flows->mispredicted, p->n_edges, sizeof *flows->mispredicted));

@@ -35,15 +35,16 @@ struct hp_flows {
 };
 
 /*
- * Counts for the module that the request is about. With a table, every path that was in it at the
+ * Counts for a module (hp_export_modules()). With a table, every path that was in it at the
  * end has run as often as the table counted: so have the blocks along it, and the transfers between
  * them. A branch at its end went where it always goes. One with several targets went to where paths
  * start that are not accounted for otherwise; where it was a return, it is left out. A table is
  * called as in the profile, "512x4 bl", or by the first word where that is enough. HP_ERR_INVALID:
- * there is no such module or table, or the table counts something else than executions or
- * instructions. HP_ERR_NOMEM.
+ * there is no such table, or it counts something else than executions or instructions.
+ * HP_ERR_NOMEM.
  */
-enum hp_err hp_flows_init(struct hp_flows *flows, const struct hp_export_request *request);
+enum hp_err hp_flows_init(struct hp_flows *flows, const struct hp_export_request *request,
+                          uint32_t module);
 void hp_flows_fini(struct hp_flows *flows);
 
 /* The most executions of an instruction from one offset to before another. */
@@ -69,6 +70,12 @@ size_t hp_flows_departures(const struct hp_flows *flows, struct hp_place place, 
  * `where`, and what the table does not know. */
 void hp_flows_written(const struct hp_flows *flows, struct hp_export_request *request,
                       const char *unit, uint64_t n, uint64_t total, const char *where);
+
+/* Distinguishes code at an offset of this module from that of others. */
+static inline uint64_t hp_flows_instance(const struct hp_flows *flows, uint64_t offset)
+{
+    return offset ^ (uint64_t)flows->module << 48;
+}
 
 /* Whether control comes back behind it. */
 static inline bool hp_flow_is_call(uint8_t flow)

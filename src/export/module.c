@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "base/base.h"
+#include "base/lists.h"
 #include "export/export.h"
 #include "report/tables.h"
+#include "text/number.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -9,13 +11,15 @@
 
 #define MAX_INTERPRETERS 4 /* of scripts that are interpreters of scripts */
 
-/* The module of that name, a path or one without directories; HP_PROFILE_NONE: there is none. */
-static enum hp_err by_name(const struct hp_profile *p, const char *name, uint32_t *module)
+/* The module whose path, or name without directories, is `name`, or begins with its `length`;
+ * HP_PROFILE_NONE: there is none. */
+static enum hp_err by_name(const struct hp_profile *p, const char *name, size_t length,
+                           uint32_t *module)
 {
     *module = HP_PROFILE_NONE;
     for (uint32_t i = 0; i < p->n_modules; i++) {
         const char *path = p->modules[i].path;
-        if (strcmp(strchr(name, '/') ? path : hp_base_name(path), name) != 0)
+        if (strncmp(strchr(name, '/') ? path : hp_base_name(path), name, length) != 0)
             continue;
         if (*module != HP_PROFILE_NONE)
             return hp_fail(HP_ERR_INVALID,
@@ -24,6 +28,18 @@ static enum hp_err by_name(const struct hp_profile *p, const char *name, uint32_
         *module = i;
     }
     return HP_OK;
+}
+
+static enum hp_err named(const struct hp_profile *p, const char *name, uint32_t *module)
+{
+    return by_name(p, name, strlen(name) + 1, module);
+}
+
+/* By as much of a name as is enough. */
+static enum hp_err asked(const struct hp_profile *p, const char *name, uint32_t *module)
+{
+    HP_TRY(named(p, name, module));
+    return *module == HP_PROFILE_NONE && *name ? by_name(p, name, strlen(name), module) : HP_OK;
 }
 
 /* The file that a command of this name runs: in a directory of PATH, or where it says. */
@@ -84,12 +100,12 @@ static enum hp_err started(const struct hp_profile *p, uint32_t *module)
     const char *command = p->run.command && p->run.command[0] ? p->run.command[0] : "";
     snprintf(name, sizeof name, "%s", command);
     for (int i = 0; i < MAX_INTERPRETERS && find_program(p, name, real); i++) {
-        HP_TRY(by_name(p, real, module));
+        HP_TRY(named(p, real, module));
         if (*module != HP_PROFILE_NONE || !interpreter_of(real, name))
             break;
     }
     if (*module == HP_PROFILE_NONE && command[0])
-        HP_TRY(by_name(p, hp_base_name(command), module));
+        HP_TRY(named(p, hp_base_name(command), module));
     if (*module == HP_PROFILE_NONE)
         *module = with_main(p);
     return HP_OK;
@@ -99,7 +115,7 @@ enum hp_err hp_export_module(const struct hp_profile *p, const char *name, uint3
 {
     struct hp_strbuf names HP_CLEANUP(hp_strbuf_fini) = {0};
     *module = HP_PROFILE_NONE;
-    HP_TRY(name ? by_name(p, name, module) : started(p, module));
+    HP_TRY(name ? asked(p, name, module) : started(p, module));
     if (*module != HP_PROFILE_NONE)
         return HP_OK;
     for (size_t i = 0; i < p->n_modules; i++)
@@ -111,4 +127,80 @@ enum hp_err hp_export_module(const struct hp_profile *p, const char *name, uint3
                        hp_strbuf_text(&names));
     return hp_fail(HP_ERR_INVALID, "the profile has no module '%.80s'; it has: %.399s", name,
                    hp_strbuf_text(&names));
+}
+
+/* --- Of how much of the run ------------------------------------------------------------------- */
+
+/* Executed instructions by module, code of none behind them. */
+static enum hp_err count_modules(const struct hp_profile *p, uint64_t **counts)
+{
+    HP_TRY(hp_new(counts, p->n_modules + 1, sizeof **counts));
+    for (size_t i = 0; i < p->n_block_counts; i++) {
+        const struct hp_pblock *block = &p->blocks[p->block_counts[i].item];
+        hp_add_up(&(*counts)[hp_slot(block->place.module, p->n_modules)],
+                  hp_saturating_mul(p->block_counts[i].count, block->insns));
+    }
+    return HP_OK;
+}
+
+enum hp_err hp_export_modules(const struct hp_profile *p, const char *name, uint32_t **modules,
+                              size_t *n)
+{
+    uint64_t *counts HP_CLEANUP(hp_free) = NULL;
+    *n = 0;
+    HP_TRY(hp_new(modules, p->n_modules + 1, sizeof **modules));
+    if (!name || strcmp(name, HP_EXPORT_ALL) != 0)
+        return hp_export_module(p, name, &(*modules)[(*n)++]);
+    HP_TRY(count_modules(p, &counts));
+    for (uint32_t i = 0; i < p->n_modules; i++)
+        if (counts[i])
+            (*modules)[(*n)++] = i;
+    return HP_OK;
+}
+
+/* The module of which most was executed. */
+static uint32_t heaviest(const struct hp_profile *p, const uint64_t *counts)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 1; i < p->n_modules; i++)
+        if (counts[i] > counts[most])
+            most = i;
+    return most;
+}
+
+enum hp_err hp_export_left_out(const struct hp_export_format *format,
+                               const struct hp_export_request *request, struct hp_strbuf *text,
+                               bool *heavier)
+{
+    const struct hp_profile *p = request->profile;
+    uint64_t *counts HP_CLEANUP(hp_free) = NULL, all = 0;
+    struct hp_tables tables HP_CLEANUP(hp_tables_fini) = {0};
+    uint32_t module;
+    *heavier = false;
+    if (!format->one_module || !p->n_modules ||
+        (request->module && strcmp(request->module, HP_EXPORT_ALL) == 0))
+        return HP_OK;
+    HP_TRY(hp_export_module(p, request->module, &module));
+    HP_TRY(hp_tables_init(&tables, p));
+    HP_TRY(count_modules(p, &counts));
+    for (size_t i = 0; i <= p->n_modules; i++)
+        hp_add_up(&all, counts[i]);
+    if (counts[module] == all)
+        return HP_OK;
+    hp_strbuf_clean(text, tables.modules[module]);
+    hp_strbuf_format(text, " has %s of the run", HP_PERCENT(hp_number_share(counts[module], all)));
+    uint32_t other = heaviest(p, counts);
+    if (other == module) {
+        if (format->all_modules)
+            hp_strbuf_add(text, " (--module " HP_EXPORT_ALL ": all files)");
+        return HP_OK;
+    }
+    *heavier = true;
+    hp_strbuf_add(text, ", ");
+    hp_strbuf_clean(text, tables.modules[other]);
+    hp_strbuf_format(text, " has %s: --module ", HP_PERCENT(hp_number_share(counts[other], all)));
+    hp_strbuf_clean(text, tables.modules[other]);
+    if (format->all_modules)
+        hp_strbuf_add(text, ", or --module " HP_EXPORT_ALL);
+    return HP_OK;
 }

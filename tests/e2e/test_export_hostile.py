@@ -59,7 +59,8 @@ class Hostile(Case):
         self.no_sanitizer(done.stderr)
         self.assertIn(status, (0, FAILED), what)
         self.assertEqual(done.stdout, b"", what)
-        self.assertRegex(done.stderr, rb"\A(hotpath: note: [^\n]+ is damaged, [^\n]+\n)?hotpath: [^\n]+\n\Z", what)
+        self.assertRegex(done.stderr, rb"\A(hotpath: note: [^\n]+ is damaged, [^\n]+\n)?(hotpath: note: [^\n]+ of the run[^\n]*\n)?"
+                         rb"hotpath: [^\n]+\n\Z", what)
         self.assertEqual(os.listdir(directory), [] if status else ["out"], what)
         return None if status else out
 

@@ -208,6 +208,51 @@ class Optimizers(Case):
                     % name)[0][0]
 
 
+class Modules(Optimizers):
+    """Exports are about one file: they say what is in others, and have all of them where the format can."""
+
+    def split(self):
+        """A program whose work is in a library."""
+        flags = ["-g", "-O1", "-gline-tables-only", "-fdebug-info-for-profiling"]
+        library = os.path.join(self.shared, "libwork.so")
+        if not os.path.exists(library):
+            source = os.path.join(self.shared, "work.c")
+            with open(source, "w") as file:
+                file.write("int work(int n)\n{\n    int s = 0;\n    for (int i = 0; i < n; i++)\n        s += i ^ n;\n    return s;\n}\n")
+            subprocess.run([tool("clang-19"), *flags, "-shared", "-fPIC", "-o", library, source], check=True)
+        text = "int work(int);\nint main(void)\n{\n    int t = 0;\n    for (int i = 0; i < 100; i++)\n        t += work(10000);\n    return t == 7;\n}\n"
+        return self.record(self.compile("split", tool("clang-19"), {"main.c": text}, *flags, library))
+
+    def test_what_is_elsewhere_is_told(self):
+        profile, path = self.split(), self.path("out")
+        for kind in ("llvm-sample", "lcov", "autofdo", "bolt-aggregated"):
+            err = self.hotpath("export", "--format", kind, "-o", path, profile)[2]
+            self.assertRegex(err.decode(), r"\Ahotpath: note: program has <?0\.1% of the run, libwork\.so has 9[5-9]\.\d%: --module libwork\.so"
+                             + ("" if kind in ("autofdo", "bolt-aggregated") else ", or --module all") + "\n")
+            err = self.hotpath("export", "--format", kind, "-o", path, "--module", "libwork", profile)[2]
+            self.assertRegex(err.decode(), r"\Ahotpath: note: libwork\.so has 9[5-9]\.\d% of the run")
+        self.refused(util_cli.FAILED, ["export", "--format", "autofdo", "--module", "all", profile], "one file")
+
+    def test_all_at_once(self):
+        profile = self.split()
+        alone = self.lines(self.export("lcov", profile, "--module", "libwork.so", name="alone"))
+        both = self.lines(self.export("lcov", profile, "--module", "all", name="both"))
+        self.assertIn("DA:4,1000100", alone)
+        for line in ("SF:" + os.path.join(self.shared, "work.c"), "SF:" + os.path.join(self.shared, "split", "main.c"), "DA:4,1000100"):
+            self.assertIn(line, both)
+        at = both.index(alone[1])
+        self.assertEqual(both[at:at + len(alone) - 1], alone[1:])
+        samples = self.lines(self.export("llvm-sample", profile, "--module", "all", name="samples"))
+        self.assertEqual([sum(line.startswith(name) for line in samples) for name in ("work:", "main:")], [1, 1])
+        self.assertTrue(any(line.endswith(" work:100") for line in samples), samples)
+
+    def test_installed_program(self):
+        """xz is a small program; its work is in liblzma, which has no debug information."""
+        profile = self.path("xz.hotpath")
+        self.good("record", "-q", "-p", "counts", "-o", profile, "--", tool("xz"), "-kc", __file__, stdout=subprocess.DEVNULL)
+        self.refused(util_cli.FAILED, ["export", "--format", "lcov", profile], "liblzma.so", "--module liblzma.so")
+
+
 class Bolt(Optimizers):
     def branches(self, profile, program):
         """Taken branches and calls of the program but for returns, by the profile."""

@@ -105,6 +105,11 @@ static enum hp_err check_options(const struct request *e)
         if (options[i].given && !options[i].fits)
             return hp_fail(HP_ERR_INVALID, "the format '%s' has no use for --%s", e->format->name,
                            options[i].name);
+    if (e->request.module && strcmp(e->request.module, HP_EXPORT_ALL) == 0 &&
+        !e->format->all_modules)
+        return hp_fail(HP_ERR_INVALID,
+                       "the format '%s' is of one file: --module " HP_EXPORT_ALL " is not for it",
+                       e->name);
     return HP_OK;
 }
 
@@ -130,6 +135,26 @@ static enum hp_err settle_options(struct request *e)
         settings->length = settings->timings ? WINDOW : 0;
     settings->attach = attach;
     settings->addresses = format->addresses;
+    return HP_OK;
+}
+
+/* Says what a format about one file left out, even where that is standard output: the profile of a
+ * file that hardly ran looks like one of a fast program. Where it failed and most is elsewhere, the
+ * error says it. */
+static enum hp_err tell_left_out(const struct request *e, enum hp_err err)
+{
+    struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
+    char failure[512];
+    bool heavier;
+    snprintf(failure, sizeof failure, "%s", hp_error_text());
+    if ((err != HP_OK && err != HP_ERR_INVALID) ||
+        hp_export_left_out(e->format, &e->request, &text, &heavier) != HP_OK)
+        return err == HP_OK ? HP_OK : hp_fail(err, "%s", failure);
+    if (err != HP_OK)
+        return hp_fail(err, "%s%s%s%s", failure, heavier ? " (" : "",
+                       heavier ? hp_strbuf_text(&text) : "", heavier ? ")" : "");
+    if (text.length && !e->session.quiet)
+        fprintf(stderr, "hotpath: note: %s\n", hp_strbuf_text(&text));
     return HP_OK;
 }
 
@@ -186,7 +211,7 @@ static enum hp_err convert(struct request *e, const char *file)
     HP_TRY(hp_cli_fold(profile, e->plt || !e->format->functions));
     HP_TRY(open_files(e, e->pattern));
     e->request.profile = profile;
-    HP_TRY(e->format->write(&e->request));
+    HP_TRY(tell_left_out(e, e->format->write(&e->request)));
     HP_TRY(e->pattern ? commit_files(e) : hp_cli_flush());
     if (e->pattern && !e->session.quiet)
         print_written(&e->request.written, e->pattern);
@@ -226,7 +251,8 @@ static const struct hp_option rows[] = {
     {"output", 'o', HP_TEXT(pattern), "FILE",
      "where to (default: standard output; %p: hotpath's process id)"},
     {"module", 0, HP_TEXT(request.module), "NAME",
-     "of a profile: the file of the program that it is about (default: the one that was started)"},
+     "of a profile: the file of the program that it is about (default: the one that was started), "
+     "or as much of its name as is enough; 'all': every file, in lcov and llvm-sample"},
     {"table", 0, HP_TEXT(request.table), "NAME",
      "of a profile: counts of this hot path table, not the exact ones"},
     {"metric", 0, HP_TEXT(request.metric), "NAME",

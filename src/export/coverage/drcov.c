@@ -51,7 +51,7 @@ static enum hp_err find_blocks(struct coverage *c, struct hp_export_request *req
     if (!p->n_block_counts)
         return hp_fail(HP_ERR_INVALID, "the profile does not say which blocks were executed: "
                                        "record it with --profile exact");
-    if (request->module)
+    if (request->module && strcmp(request->module, HP_EXPORT_ALL) != 0)
         HP_TRY(hp_export_module(p, request->module, &c->module));
     HP_TRY(hp_new(&c->blocks, p->n_block_counts, sizeof *c->blocks));
     *written = (struct hp_export_written){.unit = "blocks"};
@@ -65,8 +65,9 @@ static enum hp_err find_blocks(struct coverage *c, struct hp_export_request *req
     }
     written->written = c->n;
     if (written->written < written->total)
-        strcpy(written->missing,
-               limited && !request->module ? "too large for the format" : "in other modules");
+        strcpy(written->missing, limited && c->module == HP_PROFILE_NONE
+                                     ? "too large for the format"
+                                     : "in other modules");
     return HP_OK;
 }
 
@@ -122,7 +123,7 @@ static enum hp_err write_drcov(struct hp_export_request *request)
             uint32_t offset;
             uint16_t size, module;
         } entry = {htole32((uint32_t)place.offset), htole16((uint16_t)c.blocks[i]->size),
-                   htole16(request->module ? 0 : (uint16_t)place.module)};
+                   htole16(c.module != HP_PROFILE_NONE ? 0 : (uint16_t)place.module)};
         fwrite(&entry, sizeof entry, 1, out);
     }
     return HP_OK;
@@ -146,10 +147,12 @@ const struct hp_export_format hp_format_drcov = {
     .name = "drcov",
     .summary = "which blocks were executed, for Lighthouse and others",
     .write = write_drcov,
+    .all_modules = true,
 };
 
 const struct hp_export_format hp_format_blocks_text = {
     .name = "blocks-text",
     .summary = "the same as lines, module+offset, for scripts",
     .write = write_blocks_text,
+    .all_modules = true,
 };

@@ -24,27 +24,39 @@ struct source {
 
 struct writer {
     struct hp_flows flows;
-    struct hp_symbols *symbols;
+    struct hp_symbols *symbols; /* of the module */
+    struct hp_symbols **all;    /* of those before it, too: rows have their strings */
+    size_t n_all;
     struct hp_module_code *code;
     struct hp_decoder *decoder;
     struct hp_source_frames frames;
     struct hp_lcov_rows rows;
-    struct hp_map64 functions; /* seen: by their first instruction */
-    struct hp_map64 calls;     /* executed blocks that end with one: by where they end */
-    uint64_t written;          /* instructions */
-    bool failed;               /* memory ran out */
+    struct hp_map64 functions;  /* seen: by their first instruction */
+    struct hp_map64 calls;      /* executed blocks that end with one: by where they end */
+    uint64_t written, executed; /* instructions */
+    bool failed;                /* memory ran out */
 };
+
+/* What is of one module. */
+static void fini_module(struct writer *w)
+{
+    hp_map64_fini(&w->functions);
+    hp_map64_fini(&w->calls);
+    hp_module_code_close(w->code);
+    hp_flows_fini(&w->flows);
+    w->code = NULL;
+    w->flows = (struct hp_flows){0};
+}
 
 static void release(struct writer *w)
 {
+    fini_module(w);
+    for (size_t i = 0; i < w->n_all; i++)
+        hp_symbols_close(w->all[i]);
+    free(w->all);
     free(w->rows.rows);
-    hp_map64_fini(&w->functions);
-    hp_map64_fini(&w->calls);
-    hp_symbols_close(w->symbols);
-    hp_module_code_close(w->code);
     hp_decoder_free(w->decoder);
     free(w->frames.frames);
-    hp_flows_fini(&w->flows);
 }
 
 /* --- Lines of code ---------------------------------------------------------------------------- */
@@ -54,7 +66,7 @@ static struct source source_at(struct writer *w, uint64_t offset)
     enum hp_err err = hp_symbols_frames(w->symbols, offset, &w->frames);
     if (err == HP_OK)
         return (struct source){w->frames.frames[0].file, w->frames.frames[0].line, w->frames.entry,
-                               w->frames.inner, w->frames.statement};
+                               hp_flows_instance(&w->flows, w->frames.inner), w->frames.statement};
     if (err != HP_ERR_NOTFOUND) {
         w->failed = true;
         w->frames.n = 0;
@@ -97,7 +109,8 @@ static void add_function(struct writer *w)
                               {count}};
     hp_lcov_add(&w->rows, &row);
     /* The line that it is declared in has no code when the brace is on the next one. */
-    add_line(w, &(struct source){outer->file, outer->first_line, 0, entry, true}, 0, count);
+    uint64_t instance = hp_flows_instance(&w->flows, entry);
+    add_line(w, &(struct source){outer->file, outer->first_line, 0, instance, true}, 0, count);
 }
 
 /* The conditional branches between two offsets of a line, and how often each went which way. */
@@ -116,7 +129,8 @@ static void add_branches(struct writer *w, const struct source *source, uint64_t
             return;
         if (insn.flow != HP_FLOW_COND)
             continue;
-        struct hp_lcov_row row = {HP_LCOV_BRANCH, source->line, source->file, "", from, {0}};
+        uint64_t instance = hp_flows_instance(&w->flows, from);
+        struct hp_lcov_row row = {HP_LCOV_BRANCH, source->line, source->file, "", instance, {0}};
         for (size_t i = hp_flows_departures(&w->flows, place, &end); i < end; i++)
             hp_add_up(&row.counts[w->flows.profile->edges[i].taken ? 0 : 1], w->flows.edges[i]);
         hp_lcov_add(&w->rows, &row);
@@ -251,27 +265,43 @@ static void walk_blocks(struct writer *w)
 
 /* --- The file --------------------------------------------------------------------------------- */
 
+static enum hp_err add_module(struct writer *w, const struct hp_export_request *request,
+                              uint32_t module)
+{
+    const struct hp_pmodule *file = &request->profile->modules[module];
+    uint64_t from, to;
+    HP_TRY(hp_flows_init(&w->flows, request, module));
+    hp_add_up(&w->executed, w->flows.instructions);
+    HP_TRY(hp_symbols_open(file->path, file->build_id, &w->symbols));
+    w->all[w->n_all++] = w->symbols;
+    HP_TRY(hp_module_code_open(file->path, NULL, 0, &w->code));
+    for (size_t i = 0; hp_module_code_range(w->code, i, &from, &to); i++)
+        add_code(w, from, to);
+    walk_blocks(w);
+    return w->failed || w->rows.failed ? hp_fail_nomem() : HP_OK;
+}
+
 static enum hp_err write_lcov(struct hp_export_request *request)
 {
     const struct hp_profile *p = request->profile;
     struct writer w HP_CLEANUP(release) = {0};
-    uint64_t from, to;
-    HP_TRY(hp_flows_init(&w.flows, request));
-    const struct hp_pmodule *module = &p->modules[w.flows.module];
-    HP_TRY(hp_symbols_open(module->path, module->build_id, &w.symbols));
-    HP_TRY(hp_module_code_open(module->path, NULL, 0, &w.code));
+    uint32_t *modules HP_CLEANUP(hp_free) = NULL;
+    size_t n;
+    HP_TRY(hp_export_modules(p, request->module, &modules, &n));
     HP_TRY(hp_decoder_new(p->run.arch, &w.decoder));
-    for (size_t i = 0; hp_module_code_range(w.code, i, &from, &to); i++)
-        add_code(&w, from, to);
-    if (!w.rows.n && !w.failed)
+    HP_TRY(hp_new(&w.all, n, sizeof *w.all));
+    for (size_t i = 0; i < n; i++) {
+        fini_module(&w);
+        enum hp_err err = add_module(&w, request, modules[i]);
+        if (err != HP_OK && !hp_export_skips(err, n))
+            return err;
+    }
+    if (!w.rows.n)
         return hp_fail(HP_ERR_INVALID,
-                       "%.300s has no line information: compile it with -g, and record again",
-                       module->path);
-    walk_blocks(&w);
-    if (w.failed || w.rows.failed)
-        return hp_fail_nomem();
+                       "%.300s: no line information: compile with -g, and record again",
+                       n == 1 ? p->modules[modules[0]].path : "all modules");
     hp_lcov_write(&w.rows, request->out);
-    hp_flows_written(&w.flows, request, "instructions", w.written, w.flows.instructions,
+    hp_flows_written(&w.flows, request, "instructions", w.written, w.executed,
                      "in code without lines");
     return HP_OK;
 }
@@ -280,4 +310,6 @@ const struct hp_export_format hp_format_lcov = {
     .name = "lcov",
     .summary = "coverage by source lines: a tracefile for lcov and genhtml",
     .write = write_lcov,
+    .one_module = true,
+    .all_modules = true,
 };

@@ -18,9 +18,11 @@ static void release(struct writer *w)
 
 static enum hp_err open_file(struct writer *w, const struct hp_export_request *request)
 {
+    uint32_t module;
     w->out = request->out;
-    HP_TRY(hp_flows_init(&w->flows, request));
-    return hp_bolt_image_open_file(&request->profile->modules[w->flows.module], &w->image);
+    HP_TRY(hp_export_module(request->profile, request->module, &module));
+    HP_TRY(hp_flows_init(&w->flows, request, module));
+    return hp_bolt_image_open_file(&request->profile->modules[module], &w->image);
 }
 
 static uint64_t address(const struct writer *w, struct hp_place place)
@@ -92,6 +94,7 @@ const struct hp_export_format hp_format_autofdo = {
     .name = "autofdo",
     .summary = "text for AutoFDO's create_llvm_prof --profiler=text",
     .write = write_autofdo,
+    .one_module = true,
 };
 
 /* --- BOLT, aggregated ------------------------------------------------------------------------- */
@@ -163,4 +166,5 @@ const struct hp_export_format hp_format_bolt_aggregated = {
     .name = "bolt-aggregated",
     .summary = "a pre-aggregated profile for perf2bolt and llvm-bolt --pa",
     .write = write_bolt_aggregated,
+    .one_module = true,
 };

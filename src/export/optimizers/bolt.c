@@ -172,8 +172,10 @@ static enum hp_err write_bolt(struct hp_export_request *request)
     const struct hp_profile *profile = request->profile;
     struct writer w HP_CLEANUP(fini_writer) = {0};
     enum hp_arch arch = profile->run.arch;
-    HP_TRY(hp_flows_init(&w.flows, request));
-    HP_TRY(hp_bolt_image_open(&profile->modules[w.flows.module], &w.image));
+    uint32_t module;
+    HP_TRY(hp_export_module(profile, request->module, &module));
+    HP_TRY(hp_flows_init(&w.flows, request, module));
+    HP_TRY(hp_bolt_image_open(&profile->modules[module], &w.image));
     if (arch != HP_ARCH_X86_64 && arch != HP_ARCH_AARCH64 && arch != HP_ARCH_RISCV64)
         return hp_fail(HP_ERR_INVALID, "BOLT does not know programs for %s", hp_arch_name(arch));
     HP_TRY(hp_bolt_image_label(&w.image, &w.flows));
@@ -191,4 +193,5 @@ const struct hp_export_format hp_format_bolt = {
     .name = "bolt",
     .summary = "fdata, a profile for llvm-bolt -data=",
     .write = write_bolt,
+    .one_module = true,
 };

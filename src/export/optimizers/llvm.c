@@ -15,16 +15,25 @@ struct writer {
     struct hp_symbols *symbols;
     struct hp_source_frames frames;
     struct hp_llvm_tree tree;
-    struct hp_map64 entered; /* first instructions of functions whose entries are counted */
+    struct hp_map64 entered;   /* first instructions of functions whose entries are counted */
+    uint64_t placed, executed; /* instructions: that have a place in the file, and all */
 };
+
+/* What is of one module. */
+static void fini_module(struct writer *w)
+{
+    hp_map64_fini(&w->entered);
+    hp_symbols_close(w->symbols);
+    hp_flows_fini(&w->flows);
+    w->symbols = NULL;
+    w->flows = (struct hp_flows){0};
+}
 
 static void fini_writer(struct writer *w)
 {
+    fini_module(w);
     hp_llvm_tree_fini(&w->tree);
-    hp_map64_fini(&w->entered);
-    hp_symbols_close(w->symbols);
     free(w->frames.frames);
-    hp_flows_fini(&w->flows);
 }
 
 /* --- Discriminators --------------------------------------------------------------------------- */
@@ -113,7 +122,8 @@ static enum hp_err add_code(struct writer *w, uint64_t count, const char *target
     if (node == HP_LLVM_NONE || !leaf->line)
         return HP_OK;
     uint64_t copies = target ? 1 : copies_of(leaf->discriminator);
-    struct hp_llvm_entry entry = {node, location_of(leaf), target, w->frames.entry,
+    struct hp_llvm_entry entry = {node, location_of(leaf), target,
+                                  hp_flows_instance(&w->flows, w->frames.entry),
                                   hp_saturating_mul(count, copies)};
     return hp_llvm_tree_add(&w->tree, &entry);
 }
@@ -137,13 +147,11 @@ static enum hp_err add_piece(struct writer *w, uint64_t from, uint64_t to)
     return HP_OK;
 }
 
-/* Executed code, and the rest of the functions that it is in. What is added twice counts once.
- * `*placed`: executed instructions that have a place in the profile. */
-static enum hp_err add_lines(struct writer *w, uint64_t *placed)
+/* Executed code, and the rest of the functions that it is in. What is added twice counts once. */
+static enum hp_err add_lines(struct writer *w)
 {
     const struct hp_profile *p = w->flows.profile;
     uint64_t from = 0, to = 0; /* the last function */
-    *placed = 0;
     for (size_t i = w->flows.first_block; i < w->flows.end_block; i++) {
         const struct hp_pblock *block = &p->blocks[i];
         const struct hp_pfunction *function =
@@ -153,7 +161,7 @@ static enum hp_err add_lines(struct writer *w, uint64_t *placed)
             continue;
         HP_TRY(frames_at(w, at));
         if (w->frames.n && w->frames.frames[w->frames.n - 1].first_line)
-            hp_add_up(placed, w->flows.blocks[i] * block->insns);
+            hp_add_up(&w->placed, w->flows.blocks[i] * block->insns);
         if (function && function->place.module == w->flows.module &&
             (function->place.offset != from || function->size != to - from)) {
             from = function->place.offset;
@@ -176,8 +184,9 @@ static enum hp_err target_of(struct writer *w, const struct hp_pedge *edge, cons
     if (edge->to.module == w->flows.module) {
         HP_TRY(frames_at(w, edge->to.offset));
         if (w->frames.n && w->frames.entry == edge->to.offset) {
-            *name = w->frames.frames[w->frames.n - 1].function;
-            return HP_OK;
+            const char *own = w->frames.frames[w->frames.n - 1].function;
+            *name = hp_strings_add(&w->tree.names, own, strlen(own));
+            return *name ? HP_OK : hp_fail_nomem();
         }
     }
     if (!function || !function->linkage[0])
@@ -220,21 +229,36 @@ static enum hp_err add_calls(struct writer *w)
     return HP_OK;
 }
 
+static enum hp_err add_module(struct writer *w, const struct hp_export_request *request,
+                              uint32_t module)
+{
+    const struct hp_pmodule *file = &request->profile->modules[module];
+    HP_TRY(hp_flows_init(&w->flows, request, module));
+    hp_add_up(&w->executed, w->flows.instructions);
+    HP_TRY(hp_symbols_open(file->path, file->build_id, &w->symbols));
+    HP_TRY(add_lines(w));
+    return add_calls(w);
+}
+
 static enum hp_err write_llvm_sample(struct hp_export_request *request)
 {
     struct writer w HP_CLEANUP(fini_writer) = {0};
-    uint64_t placed;
-    HP_TRY(hp_flows_init(&w.flows, request));
-    const struct hp_pmodule *module = &request->profile->modules[w.flows.module];
-    HP_TRY(hp_symbols_open(module->path, module->build_id, &w.symbols));
-    HP_TRY(add_lines(&w, &placed));
-    if (!placed)
+    const struct hp_profile *p = request->profile;
+    uint32_t *modules HP_CLEANUP(hp_free) = NULL;
+    size_t n;
+    HP_TRY(hp_export_modules(p, request->module, &modules, &n));
+    for (size_t i = 0; i < n; i++) {
+        fini_module(&w);
+        enum hp_err err = add_module(&w, request, modules[i]);
+        if (err != HP_OK && !hp_export_skips(err, n))
+            return err;
+    }
+    if (!w.placed)
         return hp_fail(HP_ERR_INVALID,
-                       "%.300s has no debug information that tells where functions begin: compile "
-                       "it with -gline-tables-only -fdebug-info-for-profiling, and record again",
-                       module->path);
-    HP_TRY(add_calls(&w));
-    hp_flows_written(&w.flows, request, "instructions", placed, w.flows.instructions,
+                       "%.300s: no debug information tells where functions begin: compile with "
+                       "-gline-tables-only -fdebug-info-for-profiling, and record again",
+                       n == 1 ? p->modules[modules[0]].path : "all modules");
+    hp_flows_written(&w.flows, request, "instructions", w.placed, w.executed,
                      "in code without debug information");
     return hp_llvm_tree_write(&w.tree, request->out);
 }
@@ -243,4 +267,6 @@ const struct hp_export_format hp_format_llvm_sample = {
     .name = "llvm-sample",
     .summary = "a sample profile for clang's -fprofile-sample-use, as text",
     .write = write_llvm_sample,
+    .one_module = true,
+    .all_modules = true,
 };

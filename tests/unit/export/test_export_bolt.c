@@ -75,7 +75,9 @@ static struct hp_flows flows_of(const struct hp_profile *p, const char *table)
 {
     struct hp_flows flows;
     struct hp_export_request request = {.profile = p, .module = "prog", .table = table};
-    assert_int_equal(hp_flows_init(&flows, &request), HP_OK);
+    uint32_t module;
+    assert_int_equal(hp_export_module(p, request.module, &module), HP_OK);
+    assert_int_equal(hp_flows_init(&flows, &request, module), HP_OK);
     return flows;
 }
 
@@ -213,9 +215,11 @@ static void several_targets_are_told_by_where_paths_start(void **state)
 static void assert_refused(const struct hp_profile *p, struct hp_export_request request,
                            const char *why)
 {
-    struct hp_flows flows;
+    struct hp_flows flows = {0};
+    uint32_t module;
     request.profile = p;
-    assert_int_equal(hp_flows_init(&flows, &request), HP_ERR_INVALID);
+    enum hp_err err = hp_export_module(p, request.module, &module);
+    assert_int_equal(err == HP_OK ? hp_flows_init(&flows, &request, module) : err, HP_ERR_INVALID);
     assert_non_null(strstr(hp_error_text(), why));
     hp_flows_fini(&flows);
 }
@@ -234,6 +238,47 @@ static void what_cannot_be_is_refused(void **state)
     assert_refused(&p, (struct hp_export_request){.table = "few"}, "no hot path tables");
     p.n_block_counts = 0;
     assert_refused(&p, (struct hp_export_request){0}, "--profile counts");
+}
+
+static void assert_left_out(const struct hp_profile *p, struct hp_export_format format,
+                            const char *module, const char *expected)
+{
+    struct hp_export_request request = {.profile = p, .module = module};
+    struct hp_strbuf text = {0};
+    bool heavier;
+    assert_int_equal(hp_export_left_out(&format, &request, &text, &heavier), HP_OK);
+    assert_int_equal(heavier, strstr(expected, ", ") != NULL);
+    assert_string_equal(hp_strbuf_text(&text), expected);
+    hp_strbuf_fini(&text);
+}
+
+static void what_one_file_leaves_out_is_told(void **state)
+{
+    (void)state;
+    struct hp_profile p = profile();
+    const struct hp_export_format one = {.one_module = true};
+    const struct hp_export_format all = {.one_module = true, .all_modules = true};
+    static struct hp_pcount counts[] = {{0, 0, 10}, {1, 0, 0}, {2, 0, 0}, {3, 0, 1}};
+    SET(&p, block_counts, counts);
+    assert_left_out(&p, one, NULL, "prog has 9.1% of the run, lib.so has 90.9%: --module lib.so");
+    assert_left_out(&p, all, NULL,
+                    "prog has 9.1% of the run, lib.so has 90.9%: --module lib.so, or --module all");
+    assert_left_out(&p, all, "lib.so", "lib.so has 90.9% of the run (--module all: all files)");
+    assert_left_out(&p, one, "lib.so", "lib.so has 90.9% of the run");
+    assert_left_out(&p, all, "all", "");
+    assert_left_out(&p, (struct hp_export_format){0}, NULL, "");
+    p.n_block_counts = 1;
+    assert_left_out(&p, one, "lib.so", "");
+}
+
+static void parts_of_names_are_enough(void **state)
+{
+    (void)state;
+    struct hp_profile p = profile();
+    uint32_t module;
+    assert_int_equal(hp_export_module(&p, "lib", &module), HP_OK);
+    assert_int_equal(module, 0);
+    assert_int_equal(hp_export_module(&p, "", &module), HP_ERR_INVALID);
 }
 
 static void the_program_is_found(void **state)
@@ -266,6 +311,8 @@ int main(void)
         cmocka_unit_test(several_targets_are_told_by_where_paths_start),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(the_program_is_found),
+        cmocka_unit_test(what_one_file_leaves_out_is_told),
+        cmocka_unit_test(parts_of_names_are_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
