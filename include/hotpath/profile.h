@@ -181,16 +181,15 @@ struct hp_pcall_count {
 /*
  * A calling context: a function and its chain of callers. Contexts are a forest: in the normal form
  * a parent comes before its children, and no two children of one parent have the same function.
- * Where stacks are deeper than HP_CONTEXT_DEPTH, or a thread has more than HP_CONTEXTS_MAX contexts
- * (then the heaviest stay), the rest is attributed to the nearest context that is kept (the note
- * "contexts" says how often).
+ * Where stacks are deeper than HP_CONTEXT_DEPTH, or a run has more contexts than are kept (then the
+ * heaviest stay), the rest is attributed to the nearest context that is kept (hp_pcontext_rest says
+ * how much).
  */
 struct hp_pcontext {
     uint32_t parent;   /* index; HP_PROFILE_NONE: the start of a thread, or a signal's handler */
     uint32_t function; /* HP_PROFILE_NONE: unknown */
 };
 #define HP_CONTEXT_DEPTH 200
-#define HP_CONTEXTS_MAX  20000
 
 /* The `self` of all contexts of a thread adds up to its instructions. */
 struct hp_pcontext_count {
@@ -198,6 +197,14 @@ struct hp_pcontext_count {
     uint32_t thread;
     uint64_t self;  /* instructions, those of child contexts not included */
     uint64_t calls; /* times it was entered */
+};
+
+/* What is attributed to a context although it is of contexts below it that are not kept. */
+struct hp_pcontext_rest {
+    uint32_t item; /* the context */
+    uint32_t thread;
+    uint64_t instructions; /* of its `self` */
+    uint64_t calls;        /* times these contexts were entered; not in its `calls` */
 };
 
 /*
@@ -523,6 +530,7 @@ struct hp_profile {
     struct hp_pthread_name *thread_names;
     struct hp_pthread_time *thread_times;
     struct hp_psyscall *syscalls;
+    struct hp_pcontext_rest *context_rests;
     struct hp_pnote *notes;
     size_t n_insns, n_insn_tallies, n_insn_cycles, n_attributions, n_waits, n_samplers, n_windows;
     size_t n_modules, n_threads, n_functions, n_blocks, n_edges, n_calls, n_lines;
@@ -531,7 +539,7 @@ struct hp_profile {
     size_t n_paths, n_path_steps, n_path_counts, n_table_paths, n_stats, n_predictions;
     size_t n_loops, n_loop_counts, n_loop_trips, n_loop_blocks, n_model_loops;
     size_t n_hotspots, n_hotspot_branches, n_hotspot_blocks, n_hotspot_slices, n_traces_events;
-    size_t n_thread_names, n_thread_times, n_syscalls;
+    size_t n_thread_names, n_thread_times, n_syscalls, n_context_rests;
     struct hp_profile_memory *memory; /* capacities and strings; private */
 };
 
@@ -608,6 +616,8 @@ HP_MUST_CHECK enum hp_err hp_profile_add_window(struct hp_profile *profile,
                                                 struct hp_pwindow **item);
 HP_MUST_CHECK enum hp_err hp_profile_add_traces_event(struct hp_profile *profile,
                                                       struct hp_ptraces_event **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_context_rest(struct hp_profile *profile,
+                                                      struct hp_pcontext_rest **item);
 HP_MUST_CHECK enum hp_err hp_profile_add_thread_name(struct hp_profile *profile,
                                                      struct hp_pthread_name **item);
 HP_MUST_CHECK enum hp_err hp_profile_add_thread_time(struct hp_profile *profile,

@@ -54,6 +54,7 @@ struct hp_session_settings {
     struct hp_texts tables;      /* hot path tables to model */
     uint64_t window;             /* instructions after which the tables are compared; 0: never */
     uint64_t max_paths;          /* distinct paths of a thread; 0: 33 M */
+    uint64_t contexts;           /* calling contexts to keep; 0: as many as suit the memory */
     const char *wpp;             /* file to write the whole program path to */
     uint64_t wpp_memory;         /* bytes for its grammar; 0: 256 M */
     struct hp_texts schemes;     /* prediction schemes */

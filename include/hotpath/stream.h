@@ -111,9 +111,9 @@ static inline uint32_t hp_word_arg(uint32_t word)
 /* How a system call ended: the argument of HP_WORD_SYSCALL. */
 enum hp_call_end {
     HP_CALL_RETURNED,
-    HP_CALL_UNTIMED,  /* it has returned, or never does; its time is not known */
-    HP_CALL_REPEATED,    /* a signal came: it will be made again, and counts then */
-    HP_CALL_CUT_OFF,  /* it had not returned when the thread ended, or was left alone */
+    HP_CALL_UNTIMED,         /* it has returned, or never does; its time is not known */
+    HP_CALL_REPEATED,        /* a signal came: it will be made again, and counts then */
+    HP_CALL_CUT_OFF,         /* it had not returned when the thread ended, or was left alone */
     HP_CALL_CUT_OFF_UNTIMED, /* likewise; its time is not known */
     HP_CALL_END_COUNT_
 };

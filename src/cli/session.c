@@ -38,6 +38,9 @@ const struct hp_option hp_options_profilers[] = {
      "repeated)"},
     {"windows", 0, HP_OPT_TEXT, AT(settings.windows), "WINDOWS",
      "what is run in cycles: all, or period=1M,detail=50K,ramp=2K,warm=all"},
+    {"contexts", 0, HP_OPT_COUNT, AT(settings.contexts), "N",
+     "calling contexts to keep, the heaviest (default: 32 for each megabyte of memory); what is "
+     "beyond counts in the nearest one kept, and reports say how much that is"},
     {0},
 };
 

@@ -137,6 +137,8 @@ static enum hp_err take_contexts(struct hp_page *page)
     struct hp_rows *contexts = &page->rows[HP_ROW_CONTEXT];
     HP_TRY(take_items(page, &hp_view_contexts, HP_PAGE_CONTEXTS,
                       "calling contexts with little in them are left out"));
+    hp_put_contexts_beyond(&page->tables.summary, &page->limits);
+    hp_strbuf_add(&page->limits, page->tables.summary.beyond ? "\n" : "");
     if (contexts->n)
         qsort(contexts->rows, contexts->n, sizeof *contexts->rows, compare_items);
     return number_rows(page, HP_ROW_CONTEXT);

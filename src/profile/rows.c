@@ -114,6 +114,12 @@ static const struct hp_row_field context_counts_fields[] = {
     SUM(context_count, calls, HELP("times it was entered")),
 };
 
+static const struct hp_row_field context_rests_fields[] = {
+    COUNTER(context_rest, "context", CONTEXT),
+    SUM(context_rest, instructions, HELP("of its `self`")),
+    SUM(context_rest, calls, HELP("times those contexts were entered")),
+};
+
 /* --- Paths ------------------------------------------------------------------------------------ */
 
 static const struct hp_row_field paths_fields[] = {
@@ -495,6 +501,11 @@ const struct hp_row_format hp_row_formats[HP_ROW_KINDS] = {
                         "a calling context: a function, and who called whom up to it",
                         ROWS(contexts), ID, LATER},
     [HP_ROW_CONTEXT_COUNT] = {COUNTERS("context"), ROWS(context_counts), LATER, NOT_ZERO},
+    [HP_ROW_CONTEXT_REST] =
+        {"context_rest", "rest", "rests of contexts",
+         "a context below which there were others, beyond the limit, that count "
+         "in it",
+         ROWS(context_rests), LATER, NOT_ZERO},
     [HP_ROW_PATH] = {NAMES("path"), "a path that was executed", ROWS(paths), ID, LATER,
                      .check = check_path},
     [HP_ROW_PATH_STEP] = {"path_step", "step", "steps of paths",

@@ -28,6 +28,7 @@
     KIND(CALL_COUNT, call_count, hp_pcall_count)                                                   \
     KIND(CONTEXT, context, hp_pcontext)                                                            \
     KIND(CONTEXT_COUNT, context_count, hp_pcontext_count)                                          \
+    KIND(CONTEXT_REST, context_rest, hp_pcontext_rest)                                             \
     KIND(PATH, path, hp_ppath)                                                                     \
     KIND(PATH_STEP, path_step, hp_pstep)                                                           \
     KIND(PATH_COUNT, path_count, hp_ppath_count)                                                   \

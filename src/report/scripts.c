@@ -99,6 +99,7 @@ static const struct {
     {"paths", offsetof(struct hp_summary, paths)},
     {"loops", offsetof(struct hp_summary, loops)},
     {"hotspots", offsetof(struct hp_summary, hotspots)},
+    {"contexts_beyond", offsetof(struct hp_summary, beyond)},
 };
 #define N_SUMMARY (sizeof summary_fields / sizeof *summary_fields)
 

@@ -189,6 +189,15 @@ static uint64_t count_items(const struct hp_profile *p, enum hp_row_kind counter
     return n;
 }
 
+void hp_put_contexts_beyond(const struct hp_summary *summary, struct hp_strbuf *text)
+{
+    if (summary->beyond)
+        hp_strbuf_format(text,
+                         "%s of the run is in contexts beyond the limit, counted in the nearest "
+                         "one kept (recording with --contexts N keeps more)",
+                         HP_PERCENT(hp_number_share(summary->beyond, summary->instructions)));
+}
+
 static enum hp_err summarize(struct hp_tables *tables)
 {
     const struct hp_profile *p = tables->profile;
@@ -204,6 +213,8 @@ static enum hp_err summarize(struct hp_tables *tables)
     summary->edges = count_items(p, HP_ROW_EDGE_COUNT);
     summary->paths = count_items(p, HP_ROW_PATH_COUNT);
     summary->hotspots = p->n_hotspots;
+    for (size_t i = 0; i < p->n_context_rests; i++)
+        hp_add_up(&summary->beyond, p->context_rests[i].instructions);
     for (size_t i = 0; i < p->n_loops; i++)
         summary->loops += tables->loops.info[i].total.executions != 0;
     bool *seen HP_CLEANUP(hp_free) = NULL;

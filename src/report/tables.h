@@ -29,6 +29,7 @@ struct hp_summary {
     uint64_t paths;    /* distinct, of all kinds */
     uint64_t loops;    /* executed */
     uint64_t hotspots; /* detected */
+    uint64_t beyond;   /* instructions in calling contexts beyond the limit */
 };
 
 /* The paths of a kind: `n` of them from `first` on. The sums are over all of them. */
@@ -40,6 +41,10 @@ struct hp_path_kind {
     uint64_t distinct; /* executed */
     uint64_t count, insns, events;
 };
+
+/* Appends how much of the run is in calling contexts that were not kept, a sentence; nothing when
+ * that is nothing. */
+void hp_put_contexts_beyond(const struct hp_summary *summary, struct hp_strbuf *text);
 
 /* Made by hp_tables_init(). The strings live as long as this and the profile. */
 struct hp_tables {

@@ -73,6 +73,8 @@ enum hp_err hp_profilers_open(const struct hp_selection *s, struct hp_code *code
         HP_TRY(hp_in_setting(hp_machine_load(s->machine, &p->machine), "machine"));
     if (s->exact || s->loops || s->counts)
         HP_TRY(take(p, hp_exact_new(code, functions, s->loops, &p->exact), &p->exact));
+    if (s->settings->contexts)
+        hp_exact_limit_contexts(p->exact, s->settings->contexts);
     if (s->paths)
         HP_TRY(open_paths(s, code, functions, counted, p));
     if (s->predictions)

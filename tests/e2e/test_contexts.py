@@ -3,10 +3,12 @@
 """Calling contexts of real programs: threads, recursion, signals, longjmp, exceptions, fork. What must hold for any tree, trees that are known
 on paper, and the same trees from both engines."""
 import collections
+import json
 import os
 import subprocess
 
 import lib
+import util_cli
 from lib import PROGRAMS, program
 
 lib.need("gcc")
@@ -42,6 +44,58 @@ int main(void)
 """
 
 
+class Limit(util_cli.Case):
+    """A C compiler has more contexts than are wanted: what is beyond is said in percent, and nothing is lost."""
+
+    def compile(self, *options):
+        source, path = self.path("main.c"), self.path("profile")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(KNOWN)
+        self.good("record", "-q", *options, "-o", path, "--", "gcc", "-O1", "-S", "-o", "/dev/null", source)
+        return path
+
+    def summary(self, path):
+        return json.loads(self.good("report", path, "summary", "--json"))["summary"]
+
+    def folded(self, path):
+        """(instructions in the file, what is said of it)."""
+        out = self.path("folded")
+        status, _, said = self.hotpath("export", "--format", "folded", "-o", out, path)
+        self.assertEqual(status, 0)
+        with open(out, encoding="utf-8") as file:
+            return sum(int(line.rsplit(" ", 1)[1]) for line in file), said.decode()
+
+    def test_what_is_beyond_is_told(self):
+        path = self.compile("--contexts", "100")
+        summary = self.summary(path)
+        share = 100 * summary["contexts_beyond"] / summary["instructions"]
+        self.assertTrue(5 < share < 100, share)
+        sentence = "%.1f%% of the run is in contexts beyond the limit" % share
+        self.assertIn(sentence, self.good("report", path, "contexts").decode())
+        total, said = self.folded(path)
+        self.assertEqual(total, summary["instructions"])
+        self.assertIn(sentence, said)
+        for form in ("speedscope", "pprof"):
+            self.assertIn(sentence, self.hotpath("export", "--format", form, "-o", self.path("out"), path)[2].decode())
+        page = json.loads(self.good("html", "--data", path))
+        self.assertTrue(any(sentence in line for line in page["limits"]), page["limits"])
+        merged = self.path("merged")
+        self.good("merge", "-o", merged, path, path)
+        self.assertEqual(self.summary(merged)["contexts_beyond"], 2 * summary["contexts_beyond"])
+
+    def test_nothing_is_beyond(self):
+        path = self.compile()
+        summary = self.summary(path)
+        self.assertEqual(summary["contexts_beyond"], 0)
+        self.assertNotIn("beyond", self.good("report", path, "contexts").decode())
+        total, said = self.folded(path)
+        self.assertEqual(total, summary["instructions"])
+        self.assertNotIn("beyond", said)
+
+    def test_refused(self):
+        self.refused(util_cli.FAILED, ["run", "-p", "paths", "--contexts", "9", "--", "true"], "--profile exact")
+
+
 class Contexts(lib.E2E):
     def stacks(self, profile):
         """{(names, from the outermost): [self, calls]}, all threads together."""
@@ -60,7 +114,7 @@ class Contexts(lib.E2E):
         for number, instructions, own in profile.query(
                 "SELECT id, instructions, (SELECT sum(self) FROM context_count c WHERE c.thread = t.id) FROM thread t"):
             self.assertEqual(own, instructions, "thread %d" % number)
-        if not profile.query("SELECT * FROM note WHERE kind = 'contexts'"):
+        if not profile.query("SELECT * FROM context_rest"):
             entered = dict(profile.query(
                 "SELECT k.function, sum(c.calls) FROM context_count c JOIN context k ON k.id = c.context GROUP BY k.function"))
             for function, calls in profile.query("SELECT function, sum(calls) FROM function_count GROUP BY function"):
@@ -99,8 +153,9 @@ class Contexts(lib.E2E):
         self.assertEqual((len(deepest), deepest[-1]), (200, "deep"))
         own = [v[0] for s, v in stacks.items() if s[-2:] == ("deep", "deep")]
         self.assertEqual(len(set(own)), 2)  # but for the last all alike
-        (note,) = profile.query("SELECT count FROM note WHERE kind = 'contexts'")
-        self.assertEqual(note[0], 1001 - sum(1 for s in stacks if s[-1] == "deep"))
+        (rest,) = profile.query("SELECT r.instructions, r.calls, c.self FROM context_rest r JOIN context_count c USING (context, thread)")
+        self.assertEqual(rest[1], 1001 - sum(1 for s in stacks if s[-1] == "deep"))
+        self.assertEqual((rest[2], rest[2] - rest[0]), (stacks[deepest][0], min(own)))
 
     def test_engines_agree(self):
         if not NATIVE:

@@ -72,5 +72,8 @@ struct hp_export_written hp_stacks_written(const struct hp_tables *tables, uint6
         .unit = "instructions", .written = instructions, .total = tables->summary.instructions};
     if (written.written < written.total)
         strcpy(written.missing, "in runs that were recorded without calling contexts");
+    struct hp_strbuf beyond HP_CLEANUP(hp_strbuf_fini) = {0};
+    hp_put_contexts_beyond(&tables->summary, &beyond);
+    snprintf(written.detail, sizeof written.detail, "%s", hp_strbuf_text(&beyond));
     return written;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "profiler/exact/contexts.h"
 
+#include "base/cleanup.h"
 #include "base/grow.h"
 #include "profiler/exact/syscalls.h"
 #include "profiler/result.h"
@@ -57,7 +58,7 @@ static uint32_t add_context(struct hp_exact_thread *t, uint32_t parent, uint32_t
         .depth = (uint16_t)(function == HP_CONTEXT_SIGNAL ? 0 : t->context_more[parent].depth + 1),
         .signals = (uint16_t)(t->context_more[parent].signals + (function == HP_CONTEXT_SIGNAL))};
     t->n_contexts++;
-    t->n_own_contexts += function < HP_CONTEXT_REST || function == HP_NO_ID;
+    t->exact->n_own_contexts += function < HP_CONTEXT_REST || function == HP_NO_ID;
     return index;
 }
 
@@ -68,7 +69,7 @@ static bool is_full(const struct hp_exact_thread *t, uint32_t parent, uint32_t f
     if (function == HP_CONTEXT_SIGNAL && more->signals >= HP_CONTEXT_SIGNALS)
         return true;
     bool begins = more->depth == 0 && more->signals == 0;
-    return (!begins && t->n_own_contexts >= t->exact->most_contexts) ||
+    return (!begins && t->exact->n_own_contexts >= t->exact->most_contexts) ||
            (function != HP_CONTEXT_SIGNAL && more->depth >= HP_CONTEXT_DEPTH);
 }
 
@@ -159,7 +160,10 @@ void hp_exact_contexts_leave_active(struct hp_exact_thread *t, const struct hp_f
     bool rest = hp_context_is_rest(&t->contexts[frame->context]);
     struct hp_activity *activity = &t->activities[frame->function];
     struct hp_call *call = &t->calls[frame->call];
+    const struct hp_frame *below = t->n_frames ? &t->frames[t->n_frames - 1] : NULL;
     t->n_active = t->n_frames;
+    if (rest && !(below && hp_context_is_rest(&t->contexts[below->context])))
+        t->contexts[frame->context].inclusive += spent;
     if (frame->function != HP_NO_ID && --activity->active == 0 && rest)
         activity->inclusive += spent;
     if (frame->call != HP_NO_ID && --call->active == 0 && rest)
@@ -372,27 +376,32 @@ enum hp_err hp_exact_contexts_rename(struct hp_exact_thread *t)
 
 /* --- The result ------------------------------------------------------------------------------- */
 
-static int heavier_first(const void *a, const void *b)
+/* Contexts of functions, in all threads, that spent at least so much. */
+static size_t count_heavy(const struct hp_exact *exact, uint64_t least)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x > y ? -1 : x < y;
+    size_t n = 0;
+    for (size_t k = 0; k < exact->n_threads; k++) {
+        const struct hp_exact_thread *t = exact->threads[k];
+        for (size_t i = 1; i < t->n_contexts; i++)
+            n += t->contexts[i].inclusive >= least &&
+                 (t->contexts[i].function < HP_CONTEXT_REST || t->contexts[i].function == HP_NO_ID);
+    }
+    return n;
 }
 
-/* The least that a context must have spent to be kept in the profile. */
-static enum hp_err find_least(const struct hp_exact_thread *t, uint64_t *least)
+uint64_t hp_exact_contexts_least(const struct hp_exact *exact)
 {
-    *least = 0;
-    if (t->n_own_contexts <= t->exact->kept_contexts)
-        return HP_OK;
-    uint64_t *weights = malloc(t->n_contexts * sizeof *weights);
-    if (!weights)
-        return hp_fail_nomem();
-    for (size_t i = 0; i < t->n_contexts; i++)
-        weights[i] = t->contexts[i].inclusive;
-    qsort(weights, t->n_contexts, sizeof *weights, heavier_first);
-    *least = weights[t->exact->kept_contexts] + 1;
-    free(weights);
-    return HP_OK;
+    uint64_t low = 0, high = UINT64_MAX;
+    if (exact->n_own_contexts <= exact->kept_contexts)
+        return 0;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (count_heavy(exact, middle) <= exact->kept_contexts)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
 }
 
 /* Turns contexts that spent less, as did all their children, into rests. Signals and the start of a
@@ -410,17 +419,27 @@ static void drop_light(struct hp_exact_thread *t, uint64_t least)
     }
 }
 
-/* Makes `inclusive` exclusive: subtracts the children, which come later in the array, except
- * rests. */
-static void leave_own(struct hp_exact_thread *t)
+/* What is attributed to a context, but of others. */
+struct rest {
+    uint64_t instructions, calls;
+};
+
+/* Makes `inclusive` exclusive: subtracts the children, which come later in the array, except rests.
+ * These are added up by the context that they count in. */
+static void leave_own(struct hp_exact_thread *t, struct rest *rests)
 {
     for (size_t i = 1; i < t->n_contexts; i++) {
-        if (t->contexts[i].function == HP_CONTEXT_REST)
-            continue;
-        uint32_t from = t->context_more[i].parent;
+        struct hp_context *context = &t->contexts[i];
+        uint32_t parent = t->context_more[i].parent, from = parent;
         while (t->contexts[from].function == HP_CONTEXT_REST)
             from = t->context_more[from].parent;
-        t->contexts[from].inclusive -= t->contexts[i].inclusive;
+        if (context->function != HP_CONTEXT_REST) {
+            t->contexts[from].inclusive -= context->inclusive;
+            rests[from].instructions -= from != parent ? context->inclusive : 0;
+            continue;
+        }
+        rests[from].instructions += from == parent ? context->inclusive : 0;
+        rests[from].calls += context->calls;
     }
 }
 
@@ -440,14 +459,14 @@ static enum hp_err known_context(struct hp_profile *profile, struct hp_map64 *kn
 }
 
 /* `parent`, `*index`: in the profile; HP_PROFILE_NONE: none, as for a mere boundary. */
-static enum hp_err add_context_count(const struct hp_context *context, uint32_t thread,
-                                     uint32_t parent, struct hp_result *result,
+static enum hp_err add_context_count(const struct hp_context *context, const struct rest *rest,
+                                     uint32_t thread, uint32_t parent, struct hp_result *result,
                                      struct hp_map64 *known, uint32_t *index)
 {
     uint32_t function = HP_PROFILE_NONE;
     bool boundary = context->function == HP_CONTEXT_SIGNAL;
     *index = HP_PROFILE_NONE;
-    if (boundary && !context->inclusive)
+    if (boundary && !context->inclusive && !rest->calls)
         return HP_OK;
     if (boundary)
         parent = HP_PROFILE_NONE;
@@ -455,6 +474,7 @@ static enum hp_err add_context_count(const struct hp_context *context, uint32_t 
         HP_TRY(hp_result_function(result, context->function, &function));
     uint32_t item;
     struct hp_pcontext_count *out;
+    struct hp_pcontext_rest *more;
     HP_TRY(known_context(result->profile, known, parent, function, &item));
     HP_TRY(hp_profile_add_context_count(result->profile, &out));
     *out = (struct hp_pcontext_count){
@@ -464,37 +484,32 @@ static enum hp_err add_context_count(const struct hp_context *context, uint32_t 
         .calls = context->caller == HP_CONTEXT_NO_CALL ? 0 : context->calls};
     if (!boundary)
         *index = item;
+    if (!rest->instructions && !rest->calls)
+        return HP_OK;
+    HP_TRY(hp_profile_add_context_rest(result->profile, &more));
+    *more = (struct hp_pcontext_rest){item, thread, rest->instructions, rest->calls};
     return HP_OK;
 }
 
-enum hp_err hp_exact_contexts_finish(struct hp_exact_thread *t, uint32_t thread,
+enum hp_err hp_exact_contexts_finish(struct hp_exact_thread *t, uint64_t least, uint32_t thread,
                                      struct hp_result *result, struct hp_map64 *known)
 {
-    uint64_t cut = 0, least;
-    HP_TRY(find_least(t, &least));
     enum hp_err err = HP_OK;
-    uint32_t *indices = malloc(t->n_contexts * sizeof *indices);
-    if (!indices)
+    uint32_t *indices HP_CLEANUP(hp_free) = malloc(t->n_contexts * sizeof *indices);
+    struct rest *rests HP_CLEANUP(hp_free) = calloc(t->n_contexts, sizeof *rests);
+    if (!indices || !rests)
         return hp_fail_nomem();
     drop_light(t, least);
-    leave_own(t);
+    leave_own(t, rests);
     indices[0] = HP_PROFILE_NONE;
     for (size_t i = 1; i < t->n_contexts && err == HP_OK; i++) {
         const struct hp_context *context = &t->contexts[i];
         indices[i] = HP_PROFILE_NONE;
-        if (context->function == HP_CONTEXT_REST)
-            cut += context->calls;
-        else
-            err = add_context_count(context, thread, indices[t->context_more[i].parent], result,
-                                    known, &indices[i]);
+        if (context->function != HP_CONTEXT_REST)
+            err = add_context_count(context, &rests[i], thread, indices[t->context_more[i].parent],
+                                    result, known, &indices[i]);
     }
     if (err == HP_OK)
         err = hp_exact_syscalls_finish(t, thread, indices, result->profile);
-    free(indices);
-    if (err == HP_OK && cut)
-        err = hp_profile_note(result->profile, cut, "contexts",
-                              "calls were more than %d deep, or not in one of the %d heaviest "
-                              "contexts of a thread: what ran in them belongs to the caller's",
-                              HP_CONTEXT_DEPTH, HP_CONTEXTS_MAX);
     return err;
 }

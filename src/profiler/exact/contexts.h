@@ -102,9 +102,14 @@ void hp_exact_contexts_seal(struct hp_exact_thread *thread);
  * counts once. */
 enum hp_err hp_exact_contexts_rename(struct hp_exact_thread *thread);
 
-/* Adds the contexts of a sealed thread to the profile, and its system calls. `known` has the profile's contexts, by
- * (parent + 1) << 32 | function. */
-enum hp_err hp_exact_contexts_finish(struct hp_exact_thread *thread, uint32_t index,
+/* All threads are sealed: what a context must have spent to be one of the heaviest, which are kept
+ * in the profile. */
+uint64_t hp_exact_contexts_least(const struct hp_exact *exact);
+
+/* Adds the contexts of a sealed thread to the profile, those with at least so much and the start of
+ * each history, and its system calls. `known` has the profile's contexts, by (parent + 1) << 32 |
+ * function. */
+enum hp_err hp_exact_contexts_finish(struct hp_exact_thread *thread, uint64_t least, uint32_t index,
                                      struct hp_result *result, struct hp_map64 *known);
 
 #endif

@@ -2,6 +2,7 @@
 #include "profiler/exact/exact_impl.h"
 
 #include "base/grow.h"
+#include "base/memory_size.h"
 #include "profiler/exact/contexts.h"
 #include "profiler/exact/excursions.h"
 #include "profiler/exact/loops.h"
@@ -520,6 +521,29 @@ static const struct hp_profiler_ops ops = {
     .free = free_exact,
 };
 
+/* Memory for a context: in the profile, where it is loaded, joined and written, and while the
+ * program runs, when it is some 80 bytes. */
+#define MEMORY_KEPT    (32 << 10)
+#define MEMORY_RUNNING (1 << 10)
+#define CONTEXTS_LEAST 20000
+#define CONTEXTS_MOST  (UINT64_C(1) << 29) /* indices have 30 bits */
+
+uint64_t hp_exact_contexts_room(void)
+{
+    uint64_t room = hp_memory_size() / MEMORY_KEPT;
+    return room < CONTEXTS_LEAST ? CONTEXTS_LEAST : room;
+}
+
+void hp_exact_limit_contexts(struct hp_profiler *profiler, uint64_t kept)
+{
+    struct hp_exact *exact = (struct hp_exact *)profiler;
+    uint64_t most = hp_exact_contexts_room() * (MEMORY_KEPT / MEMORY_RUNNING);
+    if (most < kept)
+        most = kept;
+    exact->kept_contexts = kept;
+    exact->most_contexts = most < CONTEXTS_MOST ? most : CONTEXTS_MOST;
+}
+
 enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions, bool loops,
                          struct hp_profiler **profiler)
 {
@@ -530,8 +554,7 @@ enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions, b
     exact->base.ops = &ops;
     exact->code = code;
     exact->functions = functions;
-    exact->most_contexts = HP_EXACT_CONTEXTS;
-    exact->kept_contexts = HP_CONTEXTS_MAX;
+    hp_exact_limit_contexts(&exact->base, hp_exact_contexts_room());
     exact->most_frames = HP_FRAMES_MAX;
     if (!exact->buffer || (loops && hp_exact_loops_new(exact) != HP_OK)) {
         free_exact(&exact->base);

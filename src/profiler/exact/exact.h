@@ -21,6 +21,14 @@
 enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions, bool loops,
                          struct hp_profiler **profiler);
 
+/* How many calling contexts the profile gets, of all threads, the heaviest:
+ * hp_exact_contexts_room() unless this is said. While the program runs there may be more, again by
+ * memory. */
+void hp_exact_limit_contexts(struct hp_profiler *profiler, uint64_t kept);
+
+/* How many contexts fit into a profile on this machine: some for every megabyte of memory. */
+uint64_t hp_exact_contexts_room(void);
+
 /* --- For finish(), experiments and tests: after the last thread's HP_EVENT_END ---------------- */
 
 /* A back edge: the branch that ends a node of the loop. */

@@ -167,7 +167,7 @@ struct hp_exact_edge {
 
 /* System calls of a thread (syscalls.h). */
 struct hp_exact_syscalls {
-    struct hp_map64 of;            /* context << 32 | block -> the first of these, chained */
+    struct hp_map64 of; /* context << 32 | block -> the first of these, chained */
     struct hp_exact_syscall *all;
     size_t n, cap;
     struct hp_exact_pending *pending; /* that come with the next steps */
@@ -208,12 +208,9 @@ struct hp_exact_thread {
     size_t cap_context_more;
     struct hp_map64 context_of; /* -> context */
     size_t n_contexts, cap_contexts;
-    size_t n_own_contexts;              /* of them, those of functions */
     struct hp_exact_syscalls syscalls;
     struct hp_exact_loop_thread *loops; /* loops.h; NULL: not requested */
 };
-
-#define HP_EXACT_CONTEXTS 1000000
 
 struct hp_exact {
     struct hp_profiler base; /* first */
@@ -239,8 +236,9 @@ struct hp_exact {
     struct hp_exact_thread **threads;
     size_t n_threads, cap_threads;
     struct hp_exact_loops *loops; /* loops.h; NULL: not requested */
-    size_t most_contexts;         /* per thread while it runs: HP_EXACT_CONTEXTS */
-    size_t kept_contexts;         /* per thread in the profile: HP_CONTEXTS_MAX */
+    size_t n_own_contexts;        /* of all threads, those of functions */
+    size_t most_contexts;         /* of these while the program runs; by memory */
+    size_t kept_contexts;         /* and in the profile */
     size_t most_frames;           /* per thread: HP_FRAMES_MAX */
     uint64_t searched;            /* search steps for frames and contexts, for tests */
     bool out_of_memory;

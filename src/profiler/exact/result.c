@@ -39,6 +39,7 @@ struct result {
     struct hp_map64 edge_of;    /* from << 32 | to -> edge, where threads share them */
     struct hp_map64 call_of;    /* caller << 32 | callee -> call */
     struct hp_map64 context_of; /* as hp_exact_contexts_finish() needs it */
+    uint64_t least;             /* that a context must have spent to be kept */
     uint32_t thread;
     uint32_t *ranks;        /* by module: its place in the order of the normal form */
     struct hp_keyed *order; /* the thread's edges in that order; and as much room */
@@ -346,7 +347,7 @@ static enum hp_err add_thread(struct result *r, struct hp_exact_thread *t)
     HP_TRY(add_calls(r, t)); /* may add functions that have no block */
     HP_TRY(add_activities(r, t));
     HP_TRY(add_function_counts(r, t->unordered));
-    HP_TRY(hp_exact_contexts_finish(t, r->thread, r->out, &r->context_of));
+    HP_TRY(hp_exact_contexts_finish(t, r->least, r->thread, r->out, &r->context_of));
     return add_notes(r, t);
 }
 
@@ -372,7 +373,10 @@ enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_result *resu
 {
     struct hp_exact *exact = (struct hp_exact *)profiler;
     HP_TRY(hp_exact_settle(exact));
-    struct result r = {.exact = exact, .out = result, .profile = result->profile};
+    struct result r = {.exact = exact,
+                       .out = result,
+                       .profile = result->profile,
+                       .least = hp_exact_contexts_least(exact)};
     HP_TRY(hp_result_code(result));
     enum hp_err err = rank_modules(&r);
     for (size_t i = 0; err == HP_OK && i < exact->n_threads; i++) {

@@ -90,6 +90,7 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
     const struct hp_tables *tables = text->tables;
     struct hp_text with = *text;
     uint32_t *depths HP_CLEANUP(hp_free) = NULL;
+    struct hp_strbuf beyond HP_CLEANUP(hp_strbuf_fini) = {0};
     HP_TRY(hp_new(&depths, tables->profile->n_contexts + 1, sizeof *depths));
     if (text->options->top == HP_REPORT_TOP_DEFAULT && !tables->query)
         for (limit = 1; limit < rows->n && hp_number_share(rows->rows[limit].v[0],
@@ -101,7 +102,10 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
     with.context = depths;
     HP_TRY(hp_print_rows(&with, &hp_view_contexts, NULL, rows));
     hp_print_more(text->out, rows->n_left_out);
-    return HP_OK;
+    hp_put_contexts_beyond(&tables->summary, &beyond);
+    if (beyond.length)
+        fprintf(text->out, "  %s\n", hp_strbuf_text(&beyond));
+    return beyond.failed ? hp_fail_nomem() : HP_OK;
 }
 
 const struct hp_view hp_view_contexts = {

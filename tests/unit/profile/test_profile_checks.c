@@ -208,6 +208,8 @@ static void shuffle_contexts(struct hp_profile *p, uint32_t **order)
         follow(&p->syscalls[i].context, order[HP_ROW_CONTEXT]);
         follow(&p->syscalls[i].function, order[HP_ROW_FUNCTION]);
     }
+    for (size_t i = 0; i < p->n_context_rests; i++)
+        follow(&p->context_rests[i].item, order[HP_ROW_CONTEXT]);
     for (size_t i = 0; i < p->n_table_paths; i++)
         follow(&p->table_paths[i].path, order[HP_ROW_PATH]);
 }

@@ -308,14 +308,15 @@ static void files_before_contexts_are_sound(void **state)
     struct hp_profile *p = random_profile(5, 60), *q;
     assert_int_equal(hp_profile_normalize(p), HP_OK);
     assert_int_equal(hp_profile_save(p, file), HP_OK);
-    assert_true(edit("DROP VIEW hot_contexts; DROP TABLE context; DROP TABLE context_count;"
+    assert_true(edit("DROP VIEW hot_contexts; DROP TABLE context; DROP TABLE context_count; DROP "
+                     "TABLE context_rest;"
                      "DROP TABLE table_path; DROP TABLE syscall"));
     assert_int_equal(hp_profile_load(file, &q), HP_ERR_FORMAT);
     assert_true(edit("DELETE FROM contents WHERE name LIKE 'context%' OR name IN "
                      "('table_path', 'syscall')"));
     if (hp_profile_load(file, &q) != HP_OK)
         fail_msg("%s", hp_error_text());
-    p->n_contexts = p->n_context_counts = p->n_table_paths = p->n_syscalls = 0;
+    p->n_contexts = p->n_context_counts = p->n_context_rests = p->n_table_paths = p->n_syscalls = 0;
     assert_true(same_profiles(p, q));
     hp_profile_free(p);
     hp_profile_free(q);

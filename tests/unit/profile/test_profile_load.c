@@ -315,7 +315,8 @@ static void wrong_schemas_are_refused(void **state)
                             !q->n_hotspot_slices || !q->n_insn_tallies || !q->n_insn_cycles ||
                             !q->n_attributions || !q->n_waits || !q->n_samplers || !q->n_windows ||
                             !q->n_context_counts || !q->n_table_paths || !q->n_traces_events ||
-                            !q->n_thread_names || !q->n_thread_times || !q->n_syscalls);
+                            !q->n_thread_names || !q->n_thread_times || !q->n_syscalls ||
+                            !q->n_context_rests);
                 hp_profile_free(q);
             }
         }

@@ -79,8 +79,8 @@ static void summary_is_one_row(void **state)
     struct hp_profile profile = fixture_profile();
     char *text = render_csv(&profile, (struct hp_report_options){.view = &hp_view_summary});
     assert_string_equal(text, "instructions,branches,blocks,edges,threads,functions,modules,block_"
-                              "executions,paths,loops,hotspots\r\n"
-                              "1000,205,5,5,2,3,2,220,0,0,0\r\n");
+                              "executions,paths,loops,hotspots,contexts_beyond\r\n"
+                              "1000,205,5,5,2,3,2,220,0,0,0,0\r\n");
     free(text);
 }
 
