@@ -21,6 +21,10 @@ int hp_cli_fail(enum hp_err err);
 /* Prints a note about a file, or, with NULL, about what is at hand, as one line. */
 void hp_cli_note(const char *path, const char *text);
 
+/* Progress of fetching debug files, where it takes a while and stderr is a terminal, and why it
+ * failed. `quiet`: neither. */
+void hp_cli_tell_fetches(bool quiet);
+
 /* Reads a profile; of a damaged one what can be read, and says so. */
 enum hp_err hp_cli_load(const char *path, struct hp_profile **profile);
 

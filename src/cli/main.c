@@ -37,6 +37,7 @@ int main(int argc, char **argv)
     survive_file_size_limit();
     if (hp_debug_start(getenv("HOTPATH_DEBUG")) != HP_OK)
         return hp_cli_fail(HP_ERR_INVALID);
+    hp_cli_tell_fetches(false);
     const char *name = argc > 1 ? argv[1] : "";
     if (argc < 2 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         hp_help();

@@ -167,6 +167,7 @@ enum hp_err hp_cli_session_begin(struct hp_cli_session *s)
     if (s->settings.lag == 0) /* the same */
         return hp_fail(HP_ERR_INVALID, "--lag is from 256K to 64M, not 0 bytes");
     hp_progress_start(&s->progress, s->quiet);
+    hp_cli_tell_fetches(s->quiet);
     s->settings.context = &s->progress;
     s->settings.tick = tick;
     s->settings.warn = warn;

@@ -463,9 +463,15 @@ static enum hp_err print_notes(const struct hp_text *p)
         HP_TRY(print_note(p, first, "the stream has gaps: counts are too low", profile->run.lost));
         first = false;
     }
+    struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
+    HP_TRY(hp_put_unnamed(p->tables, &text));
+    if (text.length) {
+        HP_TRY(print_note(p, first, hp_strbuf_text(&text), 0));
+        first = false;
+        hp_strbuf_clear(&text);
+    }
     if (p->sources->n_newer == 0)
         return HP_OK;
-    struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
     hp_strbuf_add(&text, p->sources->newer);
     if (p->sources->n_newer > 1)
         hp_strbuf_format(&text, " and %s more", HP_GROUPED(p->sources->n_newer - 1));

@@ -43,6 +43,9 @@ enum hp_err hp_print_wrapped(struct hp_strbuf *text, size_t indent,
 /* "… and 12 more", where rows were left out. */
 void hp_print_more(FILE *out, size_t more);
 
+/* Where much of the run is in functions without names, what would name them. HP_ERR_NOMEM. */
+enum hp_err hp_put_unnamed(const struct hp_tables *tables, struct hp_strbuf *text);
+
 /* "file.c:12" */
 void hp_put_source_place(const char *file, uint32_t line, struct hp_strbuf *cell);
 

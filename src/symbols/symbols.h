@@ -41,12 +41,13 @@ struct hp_symbols;
 /*
  * Opens the symbols of the file. Uses .symtab, else the .symtab of a separate debug file (by build
  * id under /usr/lib/debug/.build-id, or .gnu_debuglink beside it, in .debug/ and under
- * /usr/lib/debug), else .dynsym; and adds "name@plt" symbols for the PLT entries it can resolve. A
- * debug file is used only if its build id, or the checksum in the link, matches. The environment
- * variable HOTPATH_DEBUG_DIR replaces /usr/lib/debug. Nothing is ever fetched from the network.
- * Objects (.o) and core dumps open, but have no functions or lines: they have no offsets.
- * `build_id`: if not "", a file with another build id gives HP_ERR_NOTFOUND. HP_ERR_IO: cannot be
- * opened. HP_ERR_FORMAT: not ELF. No debug information is read before the first request for a line.
+ * /usr/lib/debug, or by debuginfod: debuginfod.h), else .dynsym; and adds "name@plt" symbols for
+ * the PLT entries it can resolve. A debug file is used only if its build id, or the checksum in the
+ * link, matches. The environment variable HOTPATH_DEBUG_DIR replaces /usr/lib/debug. Nothing is
+ * fetched from the network unless DEBUGINFOD_URLS says from where. Objects (.o) and core dumps
+ * open, but have no functions or lines: they have no offsets. `build_id`: if not "", a file with
+ * another build id gives HP_ERR_NOTFOUND. HP_ERR_IO: cannot be opened. HP_ERR_FORMAT: not ELF. No
+ * debug information is read before the first request for a line.
  */
 enum hp_err hp_symbols_open(const char *path, const char *build_id, struct hp_symbols **symbols);
 void hp_symbols_close(struct hp_symbols *symbols);

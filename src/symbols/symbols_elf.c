@@ -3,6 +3,7 @@
  * The contents of ELF files, and their separate debug files.
  */
 #include "base/grow.h"
+#include "symbols/debuginfod.h"
 #include "symbols/symbols_private.h"
 
 #include <elfutils/libdwelf.h>
@@ -166,6 +167,15 @@ static bool debug_by_build_id(const struct wanted *wanted, struct hp_elf *debug)
     return n > 0 && (size_t)n < sizeof path && try_debug(path, wanted, debug);
 }
 
+/* From the cache of debuginfod's clients, or from a server, if some are named. */
+static bool debug_by_debuginfod(const struct wanted *wanted, struct hp_elf *debug)
+{
+    char path[PATH_MAX];
+    return (hp_debuginfod_cached(wanted->build_id, path) && try_debug(path, wanted, debug)) ||
+           (hp_debuginfod_fetch(wanted->build_id, wanted->file->path, path) &&
+            try_debug(path, wanted, debug));
+}
+
 static bool directory_of(const struct hp_elf *file, char directory[PATH_MAX])
 {
     if (!realpath(file->path, directory))
@@ -203,7 +213,9 @@ enum hp_err hp_elf_open_debug(const struct hp_elf *file, struct hp_elf *debug)
         return hp_fail_nomem();
     struct wanted wanted = {
         .file = file, .build_id = build_id, .has_crc = link != NULL, .crc = crc};
-    bool found = debug_by_build_id(&wanted, debug) || (link && debug_by_link(link, &wanted, debug));
+    bool found = debug_by_build_id(&wanted, debug) ||
+                 (link && debug_by_link(link, &wanted, debug)) ||
+                 debug_by_debuginfod(&wanted, debug);
     free(build_id);
     return found ? HP_OK : hp_fail(HP_ERR_NOTFOUND, "%s has no debug file", file->path);
 }
@@ -232,8 +244,9 @@ enum hp_err hp_elf_open_alternate(const struct hp_elf *file, Dwarf *dwarf, struc
     if (!text)
         return hp_fail_nomem();
     struct wanted wanted = {.file = file, .build_id = text};
-    bool found =
-        debug_by_build_id(&wanted, alternate) || alternate_by_name(name, &wanted, alternate);
+    bool found = debug_by_build_id(&wanted, alternate) ||
+                 alternate_by_name(name, &wanted, alternate) ||
+                 debug_by_debuginfod(&wanted, alternate);
     free(text);
     return found ? HP_OK : hp_fail(HP_ERR_NOTFOUND, "cannot find %s for %s", name, file->path);
 }
