@@ -5,6 +5,7 @@ Environment (set by ctest): HOTPATH, the command in its build directory.
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -180,6 +181,42 @@ class Annotate(unittest.TestCase):
         self.assertIn("--by", done.stderr)
         done = run(HOTPATH, "report", self.plain, "cpi", "--by", "moon")
         self.assertIn("moon", done.stderr)
+
+    def test_branches_can_be_followed(self):
+        """Of a real program: what a branch leads to is a line of the function with a mark, and only these have one."""
+        profile = os.path.join(self.dir, "gzip")
+        subprocess.run([HOTPATH, "record", "-q", "-o", profile, "--", "gzip", "-c", __file__], stdout=subprocess.DEVNULL, check=True)
+        text = self.hotpath("annotate", profile, "--all")
+        followed = 0
+        for function in text.split("\n\n"):
+            rows = re.findall(r"^ +<?[\d.]*%? +[\d.,]+(?: [kMG])? +(>?)\+([0-9a-f]+): ([^\n]*)$", function, re.M)
+            if any("version" in row[2] or "instructions)" in row[2] for row in rows):
+                continue
+            marked = {int(row[1], 16) for row in rows if row[0]}
+            there = {int(row[1], 16) for row in rows}
+            targets = {int(at, 16) for row in rows for at in re.findall(r"^(?:j|loop)\w* \+([0-9a-f]+)$", row[2])}
+            direct = [row[2] for row in rows if re.match(r"(?:j\w+|call) 0x", row[2])]
+            self.assertEqual(direct, [], function)
+            self.assertLessEqual(targets & there, marked, function)
+            followed += len(targets & there)
+        self.assertGreater(followed, 300)
+
+    def test_colour_is_for_terminals(self):
+        def shown(**env):
+            ours, theirs = os.openpty()
+            subprocess.run([HOTPATH, "annotate", self.plain, "--top", "1"], stdout=theirs, check=True, env={**os.environ, "TERM": "xterm", **env})
+            os.close(theirs)
+            text = b""
+            try:
+                while part := os.read(ours, 65536):
+                    text += part
+            except OSError:
+                pass
+            os.close(ours)
+            return text
+
+        self.assertIn(b"\x1b[", shown())
+        self.assertNotIn(b"\x1b[", shown(NO_COLOR="1"))
 
     def test_output_goes_to_a_file(self):
         path = os.path.join(self.dir, "page.txt")

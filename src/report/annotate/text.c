@@ -14,7 +14,10 @@
 struct listing {
     struct hp_annotator *a;
     struct hp_place start; /* of the function */
+    uint64_t end;          /* behind the last of its code */
     const struct hp_code_line *code;
+    uint64_t *targets; /* of its branches, in order */
+    size_t n_targets;
     struct source_row {
         const struct hp_annotated_line *line; /* itself, or the next that has code */
         uint32_t number;
@@ -88,25 +91,36 @@ static void put_events(const struct hp_annotator *a, const struct hp_insn_facts 
     }
 }
 
-/* Where the operand of a direct branch, the last word of its text, leads; else the place. */
-static struct hp_place target_of(const struct hp_code_line *line, const struct hp_pedge *edge)
+/* Where a branch leads. */
+struct target {
+    struct hp_place to; /* module HP_PROFILE_NONE: not known, or it is no branch */
+    size_t operand;     /* where in the text that address is; 0: it is not there */
+    bool others;
+};
+
+/* A direct branch has the address as the last word of its text: "jne 0x1010", "b.ne #0x1010". */
+static bool find_operand(const struct hp_code_line *line, const struct hp_pedge *edge,
+                         struct target *target)
 {
-    const char *operand = strrchr(line->text, ' ');
-    bool direct =
-        edge->flow == HP_FLOW_JUMP || edge->flow == HP_FLOW_COND || edge->flow == HP_FLOW_CALL;
+    const char *operand = strrchr(line->text, ' '), *number;
     char *end;
-    if (!direct || !operand || strncasecmp(operand, " 0x", 3) != 0)
-        return edge->taken ? edge->to : (struct hp_place){HP_PROFILE_NONE, 0};
-    uint64_t offset = strtoull(operand + 1, &end, 16);
-    return *end ? edge->to : (struct hp_place){line->place.module, offset};
+    if ((edge->flow != HP_FLOW_JUMP && edge->flow != HP_FLOW_COND && edge->flow != HP_FLOW_CALL) ||
+        !operand)
+        return false;
+    number = operand + (operand[1] == '#' ? 2 : 1);
+    uint64_t offset = strtoull(number, &end, 16);
+    if (strncasecmp(number, "0x", 2) != 0 || *end)
+        return false;
+    target->to = (struct hp_place){line->place.module, offset};
+    target->operand = (size_t)(operand + 1 - line->text);
+    return true;
 }
 
-/* " <+44>" in the function, as addresses in front are; else " <helper>": where a branch leads, the
- * first place of an indirect one, with "…" where there are others. */
-static void put_target(const struct hp_tables *tables, const struct hp_code_line *line,
-                       struct hp_place start, struct hp_strbuf *cell)
+/* By the text or by where it was seen to go; of an indirect branch that is one place of several. */
+static struct target target_of(const struct hp_tables *tables, const struct hp_code_line *line)
 {
     const struct hp_profile *p = tables->profile;
+    struct target target = {.to.module = HP_PROFILE_NONE};
     size_t i = HP_BISECT(k, 0, p->n_edges, hp_place_compare(p->edges[k].from, line->place) < 0);
     size_t end = i, taken = SIZE_MAX, n = 0;
     for (; end < p->n_edges && hp_place_compare(p->edges[end].from, line->place) == 0; end++) {
@@ -115,30 +129,91 @@ static void put_target(const struct hp_tables *tables, const struct hp_code_line
     }
     const struct hp_pedge *edge = end > i ? &p->edges[taken != SIZE_MAX ? taken : i] : NULL;
     if (!edge || line->insns || edge->flow == HP_FLOW_NONE || edge->flow >= HP_FLOW_RETURN)
-        return;
-    struct hp_place to = target_of(line, edge);
-    uint32_t function = hp_tables_function_at(tables, to);
-    if (function == HP_PROFILE_NONE)
-        return;
-    hp_strbuf_add(cell, " <");
-    if (hp_place_compare(p->functions[function].place, start) == 0 && to.offset != start.offset)
-        hp_strbuf_format(cell, "+%s", HP_HEX(to.offset - start.offset) + 2);
-    else
-        hp_put_code(tables, function, to, cell);
-    hp_strbuf_add(cell, n > 1 ? ", …>" : ">");
+        return target;
+    if (!find_operand(line, edge, &target) && edge->taken)
+        target.to = edge->to;
+    target.others = n > 1;
+    return target;
 }
 
-/* "1e: jne 0x1010" */
-static void put_text(const struct hp_code_line *line, struct hp_place start, struct hp_strbuf *cell)
+static bool is_behind(struct hp_place place, struct hp_place start)
 {
-    bool behind = line->place.module == start.module && line->place.offset >= start.offset;
-    const char *hex = HP_HEX(line->place.offset - (behind ? start.offset : 0));
-    hp_strbuf_format(cell, "%s: ", behind ? hex + 2 : hex);
+    return place.module == start.module && place.offset >= start.offset;
+}
+
+/* "+44" in the function, as addresses in front are; "helper", "helper+0x1c" of others. */
+static void put_place(const struct listing *of, struct hp_place to, struct hp_strbuf *cell)
+{
+    const struct hp_tables *tables = of->a->tables;
+    uint32_t function = hp_tables_function_at(tables, to);
+    bool named = function != HP_PROFILE_NONE; /* its own size may not be known */
+    bool own = named ? hp_place_compare(tables->profile->functions[function].place, of->start) == 0
+                     : is_behind(to, of->start) && to.offset < of->end;
+    if (own && to.offset != of->start.offset)
+        hp_strbuf_format(cell, "+%s", HP_HEX(to.offset - of->start.offset) + 2);
+    else
+        hp_put_code(tables, function, to, cell);
+}
+
+/* "jne +10", "call helper", "call rax <helper, …>" */
+static void put_instruction(const struct listing *of, const struct hp_code_line *line,
+                            struct hp_strbuf *cell)
+{
+    const struct target target = target_of(of->a->tables, line);
+    struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
+    bool known = target.to.module != HP_PROFILE_NONE;
+    hp_strbuf_bytes(&text, line->text, target.operand ? target.operand : strlen(line->text));
+    cell->failed |= text.failed;
+    hp_put_assembly(hp_strbuf_text(&text), cell);
+    hp_strbuf_add(cell, known && !target.operand ? " <" : "");
+    if (known)
+        put_place(of, target.to, cell);
+    hp_strbuf_add(cell, target.others ? ", …" : "");
+    hp_strbuf_add(cell, known && !target.operand ? ">" : "");
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    return HP_COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+/* What branches of the function lead to in it: these lines have a mark. */
+static enum hp_err find_targets(struct listing *of, size_t n)
+{
+    HP_TRY(hp_new(&of->targets, n, sizeof *of->targets));
+    for (size_t i = 0; i < n; i++) {
+        const struct target target = target_of(of->a->tables, &of->code[i]);
+        if (is_behind(target.to, of->start) && target.to.offset < of->end)
+            of->targets[of->n_targets++] = target.to.offset;
+    }
+    if (of->n_targets)
+        qsort(of->targets, of->n_targets, sizeof *of->targets, by_offset);
+    return HP_OK;
+}
+
+static bool is_target(const struct listing *of, struct hp_place place)
+{
+    size_t i = HP_BISECT(k, 0, of->n_targets, of->targets[k] < place.offset);
+    return i < of->n_targets && of->targets[i] == place.offset && is_behind(place, of->start);
+}
+
+/* ">+1e: jne +10": something leads there. What is before the function has its address in the file.
+ */
+static void put_text(const struct listing *of, const struct hp_code_line *line,
+                     struct hp_strbuf *cell)
+{
+    struct hp_place place = line->place;
+    bool own = is_behind(place, of->start);
+    const char *mark = is_target(of, place) ? ">" : " ";
+    const char *address = HP_HEX(place.offset - (own ? of->start.offset : 0)) + (own ? 2 : 0);
+    size_t width = strlen(HP_HEX(of->end - of->start.offset)) - 2, length = strlen(address);
+    hp_strbuf_format(cell, "%*s%s%s%s: ", length < width ? (int)(width - length) : 0, "", mark,
+                     own ? "+" : "", address);
     if (line->insns)
         hp_strbuf_format(cell, "(%s instruction%s)", HP_GROUPED(line->insns),
                          line->insns == 1 ? "" : "s");
     else
-        hp_put_assembly(line->text, cell);
+        put_instruction(of, line, cell);
     if (line->version)
         hp_strbuf_format(cell, " (version %u)", line->version);
 }
@@ -166,8 +241,7 @@ static double fill_code(void *context, size_t i, struct hp_strbuf *cells)
         if (wasted.value > 0)
             hp_put_interval(wasted, &cells[5]);
     }
-    put_text(line, of->start, &cells[6]);
-    put_target(a->tables, line, of->start, &cells[6]);
+    put_text(of, line, &cells[6]);
     return share;
 }
 
@@ -208,6 +282,8 @@ static enum hp_err print_code(struct hp_annotator *a, uint32_t function,
     const struct hp_psampler *sampler = a->tables->insns.sampler;
     struct listing of = {
         .a = a, .start = a->tables->profile->functions[function].place, .code = code->lines};
+    if (code->n)
+        of.end = code->lines[code->n - 1].place.offset + code->lines[code->n - 1].length;
     bool plain = a->by == HP_ANNOTATE_INSTRUCTIONS;
     const struct hp_column columns[] = {
         {"share", .right = true, .heat = true},
@@ -218,7 +294,11 @@ static enum hp_err print_code(struct hp_annotator *a, uint32_t function,
         {"wasted", .right = true, .hidden = !sampler || !sampler->window},
         {"instruction", .flexible = true, .cut = HP_CUT_END},
         {0}};
-    return print_listing(&of, columns, code->n, fill_code, print_above_code);
+    enum hp_err err = find_targets(&of, code->n);
+    if (err == HP_OK)
+        err = print_listing(&of, columns, code->n, fill_code, print_above_code);
+    free(of.targets);
+    return err;
 }
 
 /* --- Lines ------------------------------------------------------------------------------------ */

@@ -70,14 +70,14 @@ static void instructions_have_what_they_cost(void **state)
            "work: 80.0% of the cycles; demo.c:10, demo\n"
            "  share  times  each  m/o/i/e/r    events      wasted  instruction\n"
            "demo.c:11\n"
-           "            10                                         0: (4 instructions)\n"
+           "            10                                           +0: (4 instructions)\n"
            "demo.c:12\n"
-           "  40.0%    100   4.0  1/0/0/4/0.5  L2 20%           0  10: mov rax, [rdi]\n"
+           "  40.0%    100   4.0  1/0/0/4/0.5  L2 20%           0  >+10: mov rax, [rdi]\n"
            "demo.c:13  [twice]\n"
-           "   5.0%    100   0.5  1/40/0/1/0                       13: add rbx, rax\n"
+           "   5.0%    100   0.5  1/40/0/1/0                        +13: add rbx, rax\n"
            "  ...\n"
            "demo.c:13\n"
-           "  35.0%    100   3.5  1/0/0/1/0    mispr. 31%          1e: jne 0x1010 <+10>\n"
+           "  35.0%    100   3.5  1/0/0/1/0    mispr. 31%           +1e: jne +10\n"
            "note: instructions are not shown: cannot read /opt/demo: No such file or directory\n");
 }
 
@@ -101,24 +101,24 @@ static void samples_have_intervals(void **state)
              "\n"
              "helper: 62.5%% of the sampled cycles; libx.so\n"
              "  share     times  each  m/o/i/e/r   events     wasted  instruction\n"
-             "  62.5%%  20 ±261%%  30.0  2/0/3/25/0          %s  0: div rcx\n"
+             "  62.5%%  20 ±261%%  30.0  2/0/3/25/0          %s   +0: div rcx\n"
              "\n"
              "work: 37.5%% of the sampled cycles; demo.c:10, demo\n"
              "  share     times  each  m/o/i/e/r    events     wasted  instruction\n"
              "demo.c:11\n"
-             "               10                                        0: (4 instructions)\n"
+             "               10                                          +0: (4 instructions)\n"
              "demo.c:12\n"
-             "  37.5%%  60 ±118%%   6.0  1/0/0/5/0.5  L2 17±40%%       0  10: mov rax, [rdi]\n"
+             "  37.5%%  60 ±118%%   6.0  1/0/0/5/0.5  L2 17±40%%       0  >+10: mov rax, [rdi]\n"
              "demo.c:13  [twice]\n"
-             "                                                         13: add rbx, rax\n"
+             "                                                          +13: add rbx, rax\n"
              "  ...\n"
              "demo.c:13\n"
-             "                                                         1e: jne 0x1010 <+10>\n"
+             "                                                          +1e: jne +10\n"
              "note: instructions are not shown: cannot read /opt/demo: No such file or directory\n"
              "\n"
              "demo+0x2000: 0.0%% of the sampled cycles; demo\n"
              "  share  times  each  m/o/i/e/r  events  wasted  instruction\n"
-             "             5                                   0: (8 instructions)\n"
+             "             5                                     +0: (8 instructions)\n"
              "note: instructions are not shown: cannot read /opt/demo: No such file or directory\n",
              hp_strbuf_text(&wasted));
     expect(&profile, (struct hp_annotate_options){.width = 80}, expected);
@@ -178,11 +178,11 @@ static void blocks_stand_for_what_is_not_known(void **state)
            "work: 66.0% of the instructions; demo.c:10, demo\n"
            "  share  times  instruction\n"
            "demo.c:11\n"
-           "   4.0%     10  0: (4 instructions)\n"
+           "   4.0%     10    +0: (4 instructions)\n"
            "demo.c:12\n"
-           "  20.0%    100  10: (2 instructions)\n"
+           "  20.0%    100   +10: (2 instructions)\n"
            "demo.c:13  [twice]\n"
-           "  42.0%    105  16: (4 instructions)\n"
+           "  42.0%    105   +16: (4 instructions)\n"
            "note: instructions are not shown: cannot read /opt/demo: No such file or directory\n");
 }
 
@@ -343,11 +343,11 @@ static void files_are_disassembled(void **state)
     snprintf(expected, sizeof expected,
              "probe: 100.0%% of the instructions; test_report_annotate\n"
              "  share  times  instruction\n"
-             "  24.4%%     10  0: nop\n"
-             "  24.4%%     10  1: add rax, rbx\n"
-             "  24.4%%     10  4: cmp rax, 0x3\n"
-             "  24.4%%     10  8: jnz 0x%llx\n"
-             "   2.4%%      1  a: ret\n",
+             "  24.4%%     10   +0: nop\n"
+             "  24.4%%     10   +1: add rax, rbx\n"
+             "  24.4%%     10   +4: cmp rax, 0x3\n"
+             "  24.4%%     10   +8: jnz 0x%llx\n"
+             "   2.4%%      1   +a: ret\n",
              (unsigned long long)profile.functions[0].place.offset);
     char *text = annotate(&profile, &(struct hp_annotate_options){0});
     for (char *c = strstr(text, "jnz 0x"); c && *c != '\n'; c++)
