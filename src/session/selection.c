@@ -229,7 +229,7 @@ enum hp_err hp_selection_parse(const struct hp_session_settings *settings,
     selection->addresses |= settings->addresses;
     if (settings->max_paths && !selection->paths && !selection->predictions)
         return hp_fail(HP_ERR_INVALID, "--max-paths is for --profile paths or predictions");
-    if (settings->contexts && !selection->exact && !selection->loops)
+    if (settings->contexts && !selection->exact && !(selection->loops && !selection->counts))
         return hp_fail(HP_ERR_INVALID, "--contexts is for --profile exact");
     if (settings->wpp_memory && !settings->wpp)
         return hp_fail(HP_ERR_INVALID, "--wpp-memory is for --wpp FILE");
