@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "base/base.h"
 #include "base/clock.h"
-#include "report/tables.h"
 #include "cli/cli.h"
+#include "report/tables.h"
 #include "symbols/debuginfod.h"
 #include "text/strbuf.h"
 
