@@ -33,9 +33,13 @@ struct hp_hpt {
     uint32_t n_filled;    /* of all sets */
     uint32_t n_strangers; /* entries in use that are nobody's */
     /* By entry, sets one after the other. */
-    uint32_t *owners; /* the number of its path; NOBODY: unknown, or the entry is empty */
-    uint64_t *counts; /* accumulators */
-    uint64_t *used;   /* number of the execution at its last use */
+    uint32_t *owners;  /* the number of its path; NOBODY: unknown, or the entry is empty */
+    uint64_t *counts;  /* accumulators */
+    uint64_t *used;    /* number of the execution at its last use */
+    uint64_t *limits;  /* if `has_victims`: of its count */
+    uint32_t *victims; /* by set, if `has_victims`: the entry that a path that is not there takes,
+                          until its count is more than its limit */
+    bool has_victims;
     /* Nobody's only: see path_of(). */
     uint32_t *tags; /* half of the hash of its path */
     struct hp_path *paths;
@@ -156,6 +160,7 @@ static void take(struct hp_hpt *t, const struct hp_path *path)
 static void on_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
 {
     struct hp_hpt *t = (struct hp_hpt *)sink;
+    t->has_victims = false;
     for (size_t i = 0; i < paths->n; i++)
         take(t, &paths->paths[i]);
 }
@@ -234,45 +239,69 @@ static void take_numbers(struct hp_hpt *t, const uint32_t *numbers, size_t n)
     }
 }
 
-/* The same for the table of the paper, with four ways, while it has no strangers: whether a path is
- * there is hard to predict, so nothing depends on it but data. All paths have events: a way that is
- * empty has the smallest count, 0, and after the first of these all are empty. */
-static __attribute__((noinline)) void take_numbers_4(struct hp_hpt *t, const uint32_t *numbers,
-                                                     size_t n)
+/* Finds the victim of a set again. The others only grow, so it stays the same until its own count
+ * is more than its limit. */
+static void find_victim(struct hp_hpt *t, uint32_t set)
+{
+    const uint32_t ways = t->config.ways;
+    const size_t base = (size_t)set * ways;
+    const uint32_t least = victim(t, base);
+    uint64_t next = t->max;
+    for (uint32_t w = ways; w-- > 0;) {
+        t->limits[base + w] = t->max;
+        uint64_t limit = t->counts[base + w] - (w < least); /* among equals it is the first */
+        if (w != least && limit < next)
+            next = limit;
+    }
+    t->limits[base + least] = least < t->filled[set] ? next : 0;
+    t->victims[set] = (uint32_t)base + least;
+}
+
+/* The count of an entry is more than its limit. */
+static __attribute__((noinline)) void pass_limit(struct hp_hpt *t, uint32_t set, uint32_t entry)
+{
+    if (entry - set * t->config.ways == t->filled[set]) {
+        t->filled[set]++;
+        t->n_filled++;
+    }
+    find_victim(t, set);
+}
+
+/* The same with `lfu`, while there are no strangers and all paths have events: whether a path is
+ * there is hard to predict, so nothing depends on it but data. An empty way has the smallest count,
+ * 0; all after it are empty. */
+static __attribute__((noinline)) void take_numbers_lfu(struct hp_hpt *t, const uint32_t *numbers,
+                                                       size_t n)
 {
     struct numbered *const numbered = t->numbered;
-    uint32_t *const owners = t->owners;
-    uint64_t *const counts = t->counts;
+    uint32_t *const owners = t->owners, *const victims = t->victims;
+    uint64_t *const counts = t->counts, *const limits = t->limits;
     const uint64_t max = t->max;
-    uint64_t misses = 0, filled = 0;
+    const uint32_t filled = t->n_filled;
+    uint64_t misses = 0;
+    for (uint32_t set = 0; !t->has_victims && set <= t->set_mask; set++)
+        find_victim(t, set);
+    t->has_victims = true;
     for (size_t i = 0; i < n; i++) {
         uint32_t number = numbers[i];
         struct numbered *path = &numbered[number];
-        uint32_t entry = path->entry, base = path->set * 4;
-        const uint64_t *c = &counts[base];
+        uint32_t entry = path->entry;
         /* All bits, or none. */
         uint64_t missing = (uint64_t)(owners[entry] == number) - 1;
-        uint64_t second = -(uint64_t)(c[1] < c[0]), fourth = -(uint64_t)(c[3] < c[2]);
-        uint64_t low = c[0] ^ ((c[0] ^ c[1]) & second), high = c[2] ^ ((c[2] ^ c[3]) & fourth);
-        uint64_t upper = -(uint64_t)(high < low);
-        uint32_t least = base + (uint32_t)((second & 1 & ~upper) | ((2 | (fourth & 1)) & upper));
-        uint64_t count = counts[entry] & ~missing;
-        entry ^= (entry ^ least) & (uint32_t)missing;
-        count += path->events;
-        counts[entry] = count < max ? count : max;
-        if (__builtin_expect(owners[entry] == NOBODY, 0)) {
-            t->filled[path->set]++;
-            filled++;
-        }
+        entry ^= (entry ^ victims[path->set]) & (uint32_t)missing;
+        uint64_t count = (counts[entry] & ~missing) + path->events;
+        count = count < max ? count : max;
+        counts[entry] = count;
         owners[entry] = number;
         path->entry = entry;
         misses += missing & 1;
+        if (__builtin_expect(count > limits[entry], 0))
+            pass_limit(t, path->set, entry);
     }
     t->stats.paths += n;
     t->stats.hits += n - misses;
     t->stats.misses += misses;
-    t->stats.replacements += misses - filled;
-    t->n_filled += (uint32_t)filled;
+    t->stats.replacements += misses - (t->n_filled - filled);
 }
 
 static void on_known(struct hp_path_sink *sink, const struct hp_known_paths *known)
@@ -280,12 +309,14 @@ static void on_known(struct hp_path_sink *sink, const struct hp_known_paths *kno
     struct hp_hpt *t = (struct hp_hpt *)sink;
     const struct hp_hpt_config *c = &t->config;
     if (!know(t, known)) {
+        t->has_victims = false;
         for (size_t i = 0; i < known->n; i++)
             take(t, &known->known[known->numbers[i]].path);
-    } else if (c->ways == 4 && c->policy == HP_HPT_LFU && !c->exponent_bits &&
-               t->n_strangers == 0 && !t->without_events && t->max < UINT64_MAX >> 1) {
-        take_numbers_4(t, known->numbers, known->n);
+    } else if (c->policy == HP_HPT_LFU && !c->exponent_bits && t->n_strangers == 0 &&
+               !t->without_events && t->max < UINT64_MAX >> 1) {
+        take_numbers_lfu(t, known->numbers, known->n);
     } else {
+        t->has_victims = false;
         take_numbers(t, known->numbers, known->n);
     }
 }
@@ -309,8 +340,11 @@ enum hp_err hp_hpt_new(const struct hp_hpt_config *config, struct hp_hpt **hpt)
     t->tags = calloc(config->entries, sizeof *t->tags);
     t->counts = calloc(config->entries, sizeof *t->counts);
     t->used = calloc(config->entries, sizeof *t->used);
+    t->limits = calloc(config->entries, sizeof *t->limits);
+    t->victims = calloc(sets, sizeof *t->victims);
     t->paths = calloc(config->entries, sizeof *t->paths);
-    if (!t->filled || !t->owners || !t->tags || !t->counts || !t->used || !t->paths) {
+    if (!t->filled || !t->owners || !t->tags || !t->counts || !t->used || !t->limits ||
+        !t->victims || !t->paths) {
         hp_hpt_free(t);
         return hp_fail_nomem();
     }
@@ -328,6 +362,8 @@ void hp_hpt_free(struct hp_hpt *t)
     free(t->tags);
     free(t->counts);
     free(t->used);
+    free(t->limits);
+    free(t->victims);
     free(t->paths);
     free(t->numbered);
     free(t->known);
@@ -362,4 +398,5 @@ void hp_hpt_clear(struct hp_hpt *t)
     memset(t->owners, 0xff, t->config.entries * sizeof *t->owners);
     memset(t->counts, 0, t->config.entries * sizeof *t->counts);
     t->n_filled = t->n_strangers = 0;
+    t->has_victims = false;
 }

@@ -493,8 +493,10 @@ static void same_profile(struct hp_complete *a, struct hp_complete *b)
 }
 
 /* The same sequence, once as paths and once by number: with numbers of two sources in turn, with
- * paths between that have none, and with a table that is cleared now and then. */
-static void numbers_are_paths(const char *text, uint32_t n_paths, uint32_t events, uint64_t most)
+ * paths between that have none, and with a table that is cleared now and then. Paths have `least`
+ * events, and up to `events` - 1 more. */
+static void numbers_are_paths(const char *text, uint32_t n_paths, uint32_t least, uint32_t events,
+                              uint64_t most)
 {
     enum { ROUNDS = 400, BATCH = 200 };
     struct hp_hpt_config config;
@@ -517,8 +519,8 @@ static void numbers_are_paths(const char *text, uint32_t n_paths, uint32_t event
         for (size_t i = 0; i < n; i++) {
             uint32_t which = next_random(&seed) % n_paths;
             which = next_random(&seed) % 3 ? which % (1 + n_paths / 8) : which;
-            uint32_t own = events > 1 ? which % events : 1;
-            paths[i] = path_at(64 + which * 4, which / 3, (uint8_t)(which % 5), own);
+            paths[i] =
+                path_at(64 + which * 4, which / 3, (uint8_t)(which % 5), least + which % events);
         }
         give(hp_hpt_sink(a), paths, n);
         give(hp_complete_sink(c), paths, n);
@@ -561,16 +563,18 @@ static void numbers_are_paths(const char *text, uint32_t n_paths, uint32_t event
 static void numbers_are_paths_in_any_table(void **state)
 {
     (void)state;
-    numbers_are_paths("vaswani", 3000, 1, 0);
-    numbers_are_paths("vaswani", 100, 1, 0); /* some sets are never full */
-    numbers_are_paths("16x4", 100, 1, 50);
-    numbers_are_paths("16x4,bits=8", 60, 200,
-                      0); /* counts saturate, and some paths have no events */
-    numbers_are_paths("64x4,index=address,policy=lru", 300, 1, 0);
-    numbers_are_paths("64x2", 300, 3, 0);
-    numbers_are_paths("16x4,policy=rap", 100, 4, 0);
-    numbers_are_paths("12x3,index=fold,policy=rap,bits=8,exponent=3", 100, 50, 0);
-    numbers_are_paths("random-admission", 3000, 1, 100);
+    numbers_are_paths("vaswani", 3000, 1, 1, 0);
+    numbers_are_paths("vaswani", 100, 1, 1, 0); /* some sets are never full */
+    numbers_are_paths("16x4", 100, 1, 1, 50);
+    numbers_are_paths("16x4,bits=8", 60, 1, 200, 0); /* counts saturate */
+    numbers_are_paths("16x4,bits=8", 60, 0, 200, 0); /* and some paths have no events */
+    numbers_are_paths("64x8", 300, 1, 3, 0);
+    numbers_are_paths("16x1", 50, 1, 3, 0);
+    numbers_are_paths("64x4,index=address,policy=lru", 300, 1, 1, 0);
+    numbers_are_paths("64x2", 300, 0, 3, 0);
+    numbers_are_paths("16x4,policy=rap", 100, 0, 4, 0);
+    numbers_are_paths("12x3,index=fold,policy=rap,bits=8,exponent=3", 100, 0, 50, 0);
+    numbers_are_paths("random-admission", 3000, 1, 1, 100);
 }
 
 /* A path whose instructions differ from the first execution's has no number. */
