@@ -137,8 +137,7 @@ void hp_spot_counts_miss(struct hp_spot_counts *n, uint32_t number, bool taken)
         n->fresh[n->n_fresh++] = number;
 }
 
-/* Drops what is no candidate. */
-static void refresh(struct hp_spot_counts *n)
+void hp_spot_counts_refresh(struct hp_spot_counts *n)
 {
     const bool all = n->n_fresh == n->entries; /* or more */
     const uint32_t *numbers = all ? n->ways : n->fresh;
@@ -170,6 +169,6 @@ void hp_spot_counts_time(struct hp_spot_counts *n)
     } else if (h->refresh_left == 0) {
         h->stats.refreshes++;
         h->refresh_left = h->config.refresh;
-        refresh(n);
+        hp_spot_counts_refresh(n);
     }
 }

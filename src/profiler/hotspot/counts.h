@@ -95,6 +95,9 @@ static inline __attribute__((always_inline)) void hp_spot_count(struct hp_spot_c
     c->detect = c->detect < c->detect_max ? c->detect : c->detect_max;
 }
 
+/* Drops what is no candidate. */
+void hp_spot_counts_refresh(struct hp_spot_counts *numbered);
+
 /* Rule 6 for one branch that was counted. The owner of the buffer may be another one then. */
 void hp_spot_counts_time(struct hp_spot_counts *numbered);
 

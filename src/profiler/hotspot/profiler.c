@@ -141,7 +141,7 @@ static void end_process(struct hp_spots_process *p)
     spots->n_processes--;
     memmove(&spots->processes[i], &spots->processes[i + 1],
             (spots->n_processes - i) * sizeof *spots->processes);
-    hp_spot_counts_give_back(&spots->numbered);
+    hp_spots_give_back(spots, p->state && p->detector->owner == p->state);
     hp_hotspots_end(p->detector, p->number);
     if (!spots->detector) {
         spots->out_of_memory = spots->out_of_memory || hp_hotspots_check(p->detector) != HP_OK;
@@ -255,6 +255,8 @@ static void spots_free(struct hp_profiler *profiler)
     free(spots->ops);
     free(spots->hits);
     free(spots->numbers);
+    free(spots->recent);
+    hp_spot_windows_fini(&spots->windows);
     hp_spot_counts_fini(&spots->numbered);
     hp_map64_fini(&spots->first_by_start);
     hp_map64_fini(&spots->first_by_last);

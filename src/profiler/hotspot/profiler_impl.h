@@ -10,10 +10,10 @@
 #ifndef HP_PROFILER_HOTSPOT_PROFILER_IMPL_H
 #define HP_PROFILER_HOTSPOT_PROFILER_IMPL_H
 
-#include "profiler/hotspot/counts.h"
 #include "profiler/hotspot/detector.h"
 #include "profiler/hotspot/pairs.h"
 #include "profiler/hotspot/profiler.h"
+#include "profiler/hotspot/windows.h"
 
 #define HP_SPOTS_NOWHERE (~(uint64_t)0)
 
@@ -37,12 +37,16 @@ _Static_assert(sizeof(struct hp_spots_block) == 32, "two are a cache line");
  * 0.
  */
 struct hp_spots_unit {
-    uint64_t count; /* executions since the last flush */
+    uint32_t count; /* executions since the last flush, but for */
+    uint32_t times; /* those in this window that were not folded (steps.c) */
     uint64_t sizes; /* see hp_spots_sizes() */
     uint32_t insns; /* 0: not computed */
     int16_t net, lowest, highest;
-    int16_t up, down;               /* sum of the steps up, of the steps down */
-    uint8_t in_branches, in_ranges; /* profiled branches in the monitor table, by level */
+    int16_t up, down;     /* sum of the steps up, of the steps down */
+    uint8_t in_ranges;    /* profiled branches in the first level of the monitor table */
+    bool has_pairs : 1;   /* as in its list */
+    bool computed : 1;    /* as in its list */
+    bool is_profiled : 1; /* its first block ends with a profiled branch */
 };
 _Static_assert(sizeof(struct hp_spots_unit) == 32, "two are a cache line");
 
@@ -54,26 +58,6 @@ struct hp_spots_op {
     uint32_t place;  /* as in struct hp_spots_block */
     uint8_t flow;
     bool taken;
-};
-
-/* The same by its number (counts.h). */
-struct hp_spots_hit {
-    uint32_t number;
-    uint32_t counts; /* what an execution adds to its counters; of the last branch: as if it fell
-                        through */
-};
-
-/* The profiled branches of a unit, together, so that they cost a cache line or two; shared by all
- * processes. */
-struct hp_spots_list {
-    uint64_t start; /* of the unit; also of those that are not listed yet */
-    uint64_t falls; /* where the branch at its end goes when not taken */
-    uint32_t first; /* in `ops` and `hits` */
-    uint8_t n;      /* inner ones: their outcomes are known */
-    bool is_listed : 1;
-    bool open : 1;      /* the branch at its end is profiled, too */
-    bool computed : 1;  /* that branch is computed */
-    bool has_pairs : 1; /* some of the inner ones are for note_pair() */
 };
 
 /* Three numbers in one, so that one addition sums all; for at most HP_STEPS_MAX units. */
@@ -133,7 +117,8 @@ struct hp_spots_process {
     size_t n_units, cap_units;
     uint32_t *active; /* units with a count */
     size_t n_active, cap_active;
-    uint64_t *counts; /* executions by block */
+    uint64_t unflushed; /* units that were run since the last flush */
+    uint64_t *counts;   /* executions by block */
     size_t n_counts, cap_counts;
     uint64_t *hot; /* by block: 1 + its executions before the first hot spot with it was detected;
                       0: in none */
@@ -167,6 +152,10 @@ struct hp_spots {
     struct hp_spots_hit *hits;
     size_t n_ops, cap_ops, cap_hits;
     struct hp_spot_counts numbered;
+    struct hp_spot_windows windows; /* of what is in `numbered` */
+    struct hp_spots_process *runs;  /* in the window */
+    uint32_t *recent;               /* units that it ran, to be folded */
+    size_t n_recent, cap_recent;
     uint32_t *numbers; /* by block: of its branch; 0: not yet */
     size_t cap_numbers;
     uint32_t by_address; /* units that are run before a buffer comes to `numbered` */
@@ -203,6 +192,10 @@ struct hp_spots {
 
 /* Runs the units of the steps; of the last one, all blocks but the last. */
 void hp_spots_run(struct hp_spots_process *process, const struct hp_steps *steps);
+
+/* Returns the buffer's contents to the detector, if they are not there. `cleared`: it will be
+ * cleared, so they may be anything. */
+void hp_spots_give_back(struct hp_spots *spots, bool cleared);
 
 /* Makes counts of blocks complete. */
 void hp_spots_flush(struct hp_spots_process *process);

@@ -9,10 +9,11 @@
 
 #include <string.h>
 
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-#define AHEAD         8    /* units that are prefetched */
-#define COPIED        8    /* branches of a unit, at once */
-#define BY_ADDRESS    2048 /* units after one that was run block by block: taking a buffer is dear */
+#define ALWAYS_INLINE  static inline __attribute__((always_inline))
+#define AHEAD          8          /* units that are prefetched */
+#define COPIED         8          /* branches of a unit, at once */
+#define MOST_UNFLUSHED (1u << 31) /* units: their counts have 32 bits */
+#define BY_ADDRESS     2048 /* units after one that was run block by block: taking a buffer is dear */
 
 /* --- What units do ---------------------------------------------------------------------------- */
 
@@ -98,11 +99,11 @@ static void work_out(struct hp_spots_process *p, uint32_t unit)
     uint32_t n;
     const uint32_t *blocks = hp_code_unit(spots->code, unit, &n);
     int suffix = 0, lowest = 0, highest = 0, up = 0, down = 0;
-    uint32_t profiled = 0, branches = 0;
-    *u = (struct hp_spots_unit){.count = u->count};
+    uint32_t profiled = 0, branches = 0, insns = 0;
+    *u = (struct hp_spots_unit){.count = u->count, .times = u->times};
     for (uint32_t i = n; i-- > 0;) {
         const struct hp_spots_block *block = &spots->plan[blocks[i]];
-        u->insns += hp_code_block(spots->code, blocks[i])->insns;
+        insns += hp_code_block(spots->code, blocks[i])->insns;
         branches += is_branch(block->flow);
         if (!block->profiled)
             continue;
@@ -110,8 +111,6 @@ static void work_out(struct hp_spots_process *p, uint32_t unit)
         if (!config->monitor)
             continue;
         enum hp_monitor_level level = level_of(p, block->last);
-        if (level == HP_MONITOR_BRANCH)
-            u->in_branches++;
         if (level == HP_MONITOR_RANGE)
             u->in_ranges++;
         if (level == HP_MONITOR_NOT)
@@ -123,6 +122,10 @@ static void work_out(struct hp_spots_process *p, uint32_t unit)
         highest = suffix > highest ? suffix : highest;
     }
     u->sizes = hp_spots_sizes(profiled, branches, n);
+    u->insns = insns;
+    u->has_pairs = spots->lists[unit].has_pairs;
+    u->computed = spots->lists[unit].computed;
+    u->is_profiled = spots->plan[*blocks].profiled;
     u->net = (int16_t)suffix;
     u->lowest = (int16_t)lowest;
     u->highest = (int16_t)highest;
@@ -145,20 +148,41 @@ static bool is_new_code(const struct hp_spots_process *p, uint32_t unit)
     return false;
 }
 
+/* Counts the units of the window that were run since they were last folded. Each is active then. */
+static void fold(struct hp_spots *spots)
+{
+    struct hp_spots_process *p = spots->runs;
+    for (size_t i = 0; i < spots->n_recent; i++) {
+        uint32_t unit = spots->recent[i];
+        struct hp_spots_unit *u = &p->units[unit];
+        hp_spot_windows_unit(&spots->windows, spots->lists, unit, u->times);
+        p->active[p->n_active] = unit;
+        p->n_active += u->count == 0;
+        u->count += u->times;
+        u->times = 0;
+    }
+    spots->n_recent = 0;
+}
+
 void hp_spots_flush(struct hp_spots_process *p)
 {
     struct hp_hotspot_stats *stats = &p->detector->stats;
+    if (p == p->spots->runs)
+        fold(p->spots);
     for (size_t i = 0; i < p->n_active; i++) {
         struct hp_spots_unit *u = &p->units[p->active[i]];
         uint32_t n;
         const uint32_t *blocks = hp_code_unit(p->spots->code, p->active[i], &n);
         for (uint32_t k = 0; k < n; k++)
             p->counts[blocks[k]] += u->count;
-        stats->monitor_hits[0] += u->count * u->in_branches;
-        stats->monitor_hits[1] += u->count * u->in_ranges;
+        stats->monitor_hits[0] +=
+            (uint64_t)u->count *
+            ((uint32_t)u->down / p->detector->config.monitor_down - u->in_ranges);
+        stats->monitor_hits[1] += (uint64_t)u->count * u->in_ranges;
         u->count = 0;
     }
     p->n_active = 0;
+    p->unflushed = 0;
 }
 
 void hp_spots_forget(struct hp_spots_process *p)
@@ -179,6 +203,49 @@ static uint64_t until_sample(const struct hp_spots_process *p)
 
 /* --- By number -------------------------------------------------------------------------------- */
 
+void hp_spots_give_back(struct hp_spots *spots, bool cleared)
+{
+    struct hp_spot_windows *w = &spots->windows;
+    fold(spots);
+    if (w->numbered && cleared && hp_spot_windows_drop(w, spots->lists, spots->hits) != HP_OK)
+        spots->out_of_memory = true;
+    if (w->numbered)
+        hp_spot_windows_leave(w, spots->lists, spots->hits);
+    hp_spot_counts_give_back(&spots->numbered);
+}
+
+/* A branch is put down in the log of the window. */
+static void log_branch(struct hp_spots *spots, uint32_t number, bool taken)
+{
+    struct hp_hotspots *h = spots->numbered.of;
+    enum hp_err err = hp_spot_windows_branch(&spots->windows, number, taken);
+    h->refresh_left--;
+    h->reset_left--;
+    if (err == HP_OK && (!h->refresh_left || !h->reset_left)) {
+        fold(spots);
+        err = hp_spot_windows_time(&spots->windows, spots->lists, spots->hits);
+    }
+    if (err != HP_OK)
+        spots->out_of_memory = true;
+}
+
+/* Leaves the window if something may be detected in it. */
+static void leave_low(struct hp_spots *spots)
+{
+    struct hp_spot_windows *w = &spots->windows;
+    if (!w->numbered || !hp_spot_windows_must_leave(w))
+        return;
+    fold(spots);
+    hp_spot_windows_leave(w, spots->lists, spots->hits);
+}
+
+/* Whether the branch switches the detector off, or may. */
+static bool may_switch_off(const struct hp_spots_process *p, enum hp_monitor_level level)
+{
+    return level != HP_MONITOR_NOT &&
+           p->state->counter <= (int32_t)p->detector->config.monitor_down;
+}
+
 /* Retires a branch in the buffer that is in `numbered`; false: something may happen that needs the
  * detector. */
 static bool retire_numbered(struct hp_spots_process *p, const struct hp_branch *branch,
@@ -187,14 +254,21 @@ static bool retire_numbered(struct hp_spots_process *p, const struct hp_branch *
     struct hp_spots *spots = p->spots;
     struct hp_hotspots *h = p->detector;
     if (h->owner != p->state || h->failed || h->detect <= (int32_t)h->config.down ||
-        (level != HP_MONITOR_NOT && p->state->counter <= (int32_t)h->config.monitor_down))
+        may_switch_off(p, level))
         return false;
     uint32_t number = number_of(spots, block);
     if (!number)
         return false;
+    leave_low(spots);
+    hp_hotspots_watch(h, p->state, level);
+    if (spots->windows.numbered) {
+        h->stats.branches++;
+        h->stats.profiled++;
+        log_branch(spots, number, branch->taken);
+        return true;
+    }
     struct hp_spot_counting counting = hp_spot_counts_begin(&spots->numbered);
     uint64_t misses = h->stats.misses;
-    hp_hotspots_watch(h, p->state, level);
     hp_spot_count(&counting, number, 1 | (uint32_t)branch->taken << 16);
     h->detect = counting.detect;
     h->stats.branches++;
@@ -251,7 +325,9 @@ static void retire(struct hp_spots_process *p, uint32_t block, const struct hp_s
     if (spots->numbered.of) {
         if (spots->numbered.of == p->detector && retire_numbered(p, &branch, block, level))
             return;
-        hp_spot_counts_give_back(&spots->numbered);
+        struct hp_hotspots *h = spots->numbered.of;
+        hp_spots_give_back(spots, h == p->detector && h->owner == p->state && p->state->on &&
+                                      may_switch_off(p, level));
         spots->by_address = BY_ADDRESS;
     }
     hp_hotspots_retire(p->detector, p->state, &branch, level);
@@ -368,8 +444,8 @@ static __attribute__((noinline)) void note_pairs(struct hp_spots_process *p, uin
             note_pair(p, plan[blocks[i]].last, plan[blocks[i + 1]].start);
 }
 
-/* Units with branches of these sizes were profiled; there were so many `misses` before. */
-static void end_profiled(struct hp_spots_process *p, uint64_t sizes, uint64_t misses)
+/* What units with branches of these sizes do to the detector's timers and numbers. */
+static void pass_profiled(struct hp_spots_process *p, uint64_t sizes)
 {
     struct hp_hotspots *h = p->detector;
     const uint64_t branches = hp_spots_profiled(sizes);
@@ -378,7 +454,14 @@ static void end_profiled(struct hp_spots_process *p, uint64_t sizes, uint64_t mi
     h->reset_left -= branches;
     h->stats.branches += branches;
     h->stats.profiled += branches;
-    h->stats.hits += branches - (h->stats.misses - misses);
+}
+
+/* Units with branches of these sizes were profiled; there were so many `misses` before. */
+static void end_profiled(struct hp_spots_process *p, uint64_t sizes, uint64_t misses)
+{
+    struct hp_hotspots *h = p->detector;
+    pass_profiled(p, sizes);
+    h->stats.hits += hp_spots_profiled(sizes) - (h->stats.misses - misses);
 }
 
 /* Runs while the process owns the buffer. */
@@ -560,6 +643,120 @@ run_numbered(struct hp_spots_process *p, const struct hp_step *step, const struc
     return step;
 }
 
+/* --- By windows ------------------------------------------------------------------------------- */
+
+/* Whether note_targets() is needed; what is not known of the next unit may need it. */
+ALWAYS_INLINE bool has_targets(const struct hp_spots_unit *u, const struct hp_spots_unit *next)
+{
+    return u->has_pairs | (u->computed & !next->is_profiled);
+}
+
+/* Runs while the process owns the buffer, and a window is open. */
+static __attribute__((noinline)) const struct hp_step *
+run_window(struct hp_spots_process *p, const struct hp_step *step, const struct hp_step *end)
+{
+    struct hp_spots *spots = p->spots;
+    const struct hp_hotspots *h = p->detector;
+    struct hp_spots_unit *units = p->units;
+    const struct hp_step *const from = step;
+    const uint64_t slice_end = spots->slice_end;
+    const int32_t max = h->monitor_max;
+    int32_t counter = p->state->counter;
+    uint64_t clock = spots->clock, sizes = 0;
+    uint64_t left = (h->refresh_left < h->reset_left ? h->refresh_left : h->reset_left) - 1;
+    uint32_t *log = spots->windows.log + spots->windows.n_log, *recent = spots->recent;
+    size_t n_recent = spots->n_recent;
+    for (; step < end; step++) {
+        struct hp_spots_unit *u = &units[step->unit];
+        __builtin_prefetch(&units[(end - step > AHEAD ? step + AHEAD : end)->unit]);
+        uint32_t profiled = hp_spots_profiled(u->sizes);
+        if (__builtin_expect(!u->insns || clock + u->insns > slice_end || counter <= u->down ||
+                                 profiled > left,
+                             0))
+            break;
+        *log++ = step->unit;
+        if (__builtin_expect(has_targets(u, &units[step[1].unit]), 0))
+            note_targets(p, &spots->lists[step->unit], step);
+        recent[n_recent] = step->unit;
+        n_recent += u->times++ == 0;
+        left -= profiled;
+        clock += u->insns;
+        sizes += u->sizes;
+        counter += u->net;
+        counter = counter < max + u->lowest ? counter : max + u->lowest;
+    }
+    if (step != from)
+        *log++ = HP_SPOT_NEXT | step->unit;
+    spots->windows.n_log = (size_t)(log - spots->windows.log);
+    spots->n_recent = n_recent;
+    spots->clock = clock;
+    p->state->counter = counter;
+    pass_profiled(p, sizes);
+    return step;
+}
+
+/* Runs a unit in which nothing happens but a refresh; false: it is not one. */
+static bool run_refresh(struct hp_spots_process *p, const struct hp_step *step)
+{
+    struct hp_spots *spots = p->spots;
+    struct hp_hotspots *h = p->detector;
+    struct hp_spots_unit *u = &p->units[step->unit];
+    const struct hp_spots_list *list = &spots->lists[step->unit];
+    const uint32_t profiled = hp_spots_profiled(u->sizes);
+    if (!u->insns || spots->clock + u->insns > spots->slice_end || p->state->counter <= u->down ||
+        profiled >= h->reset_left)
+        return false;
+    for (uint32_t i = 0; i < profiled; i++) {
+        const struct hp_spots_hit *hit = &spots->hits[list->first + i];
+        bool taken =
+            i < list->n ? hit->counts >> 16 : spots->lists[step[1].unit].start != list->falls;
+        log_branch(spots, hit->number, taken);
+    }
+    note_targets(p, list, step);
+    count_unit(p, u, step->unit, &p->n_active);
+    count_sizes(p, u->sizes);
+    h->stats.branches += profiled;
+    h->stats.profiled += profiled;
+    spots->clock += u->insns;
+    int32_t counter = p->state->counter + u->net, most = h->monitor_max + u->lowest;
+    p->state->counter = counter < most ? counter : most;
+    return true;
+}
+
+static const struct hp_step *run_windows(struct hp_spots_process *p, const struct hp_step *step,
+                                         const struct hp_step *end)
+{
+    struct hp_spots *spots = p->spots;
+    size_t n = (size_t)(end - step);
+    if (hp_spot_windows_reserve(&spots->windows, n) != HP_OK ||
+        hp_grow(&spots->recent, &spots->cap_recent, spots->n_recent + n + 1,
+                sizeof *spots->recent) != HP_OK) {
+        spots->out_of_memory = true;
+        return end;
+    }
+    spots->runs = p;
+    step = run_window(p, step, end);
+    return step < end && run_refresh(p, step) ? step + 1 : step;
+}
+
+/* Whether a window is open; begins one when possible. */
+static bool is_in_window(struct hp_spots_process *p)
+{
+    struct hp_spots *spots = p->spots;
+    struct hp_hotspots *h = p->detector;
+    leave_low(spots);
+    if (spots->windows.numbered)
+        return spots->numbered.of == h;
+    bool empty = h->reset_left == h->config.reset;
+    if (!spots->detector || (spots->numbered.of != h && !empty && spots->by_address) ||
+        !hp_spot_windows_may_begin(&spots->windows, h))
+        return false;
+    if (hp_spot_counts_take(&spots->numbered, h) != HP_OK ||
+        hp_spot_windows_begin(&spots->windows, &spots->numbered) != HP_OK)
+        spots->out_of_memory = true;
+    return !spots->out_of_memory;
+}
+
 /* Whether the buffer's contents are in `numbered`. */
 static bool is_numbered(struct hp_spots_process *p)
 {
@@ -594,6 +791,8 @@ static const struct hp_step *run(struct hp_spots_process *p, const struct hp_ste
         return run_off(p, step, end);
     if (p->detector->owner != p->state || p->detector->config.rule == HP_RULE_DENSITY)
         return run_waiting(p, step, end);
+    if (is_in_window(p))
+        return run_windows(p, step, end);
     if (!is_numbered(p))
         return run_by_address(p, step, end);
     return run_numbered(p, step, end);
@@ -602,6 +801,8 @@ static const struct hp_step *run(struct hp_spots_process *p, const struct hp_ste
 void hp_spots_run(struct hp_spots_process *p, const struct hp_steps *steps)
 {
     const struct hp_step *step = steps->steps, *end = step + steps->n;
+    if ((p->unflushed += steps->n) > MOST_UNFLUSHED)
+        hp_spots_flush(p);
     while (step < end && !p->state) /* the detector does not know it before its first branch */
         retire_unit(p, step++);
     while (step < end) {
