@@ -69,7 +69,7 @@ static void put_gates(struct hp_area *area)
         hp_emit_u64(&e, (uint64_t)(uintptr_t)gates[i]);
     }
     area->code = area->low + (HP_GATE_COUNT * 16 + 63) / 64 * 64;
-    area->small = area->high;
+    area->small = area->cold = area->cold_low = area->high;
     area->n_segments = 0;
 }
 
@@ -134,6 +134,15 @@ uint8_t *hp_cache_small(uint64_t address, uint32_t size)
         }
     }
     return NULL;
+}
+
+uint8_t *hp_cache_cold(struct hp_area *area, uint32_t size)
+{
+    if (area->cold - area->cold_low < size) {
+        area->cold = area->small;
+        area->cold_low = area->small -= HP_COLD_CHUNK;
+    }
+    return area->cold -= size;
 }
 
 uint32_t hp_cache_new_segment(void)
@@ -748,7 +757,7 @@ static bool make_room(struct hp_self *self, uint64_t pc, const char **why)
         hp_cache_flush();
     else
         extra += hp_engine.arena->cache_size < area_size ? hp_engine.arena->cache_size : area_size;
-    if (hp_cache_room(pc, 65536, 16384))
+    if (hp_cache_room(pc, 65536, 32768))
         return true;
     *why = all_out ? "there is no memory for the code cache"
                    : "the code cache is full, and a thread does not leave it";
@@ -769,7 +778,7 @@ uint32_t hp_cache_make(struct hp_self *self, const struct hp_order *order, const
 {
     bool drops = hp_engine.flushes_often && ++n_gets % OFTEN == 0;
     *why = NULL;
-    if ((drops || !hp_cache_room(order->pc, 65536, 16384)) && !make_room(self, order->pc, why))
+    if ((drops || !hp_cache_room(order->pc, 65536, 32768)) && !make_room(self, order->pc, why))
         return 0;
     uint64_t start = hp_engine_ticks();
     uint32_t segment = hp_translate(self, order, why);

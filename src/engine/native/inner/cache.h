@@ -21,6 +21,7 @@
 #define HP_STATIC_MAX  16         /* blocks in a segment that static rules have chosen */
 #define HP_PIECES_MAX  HP_RUN_MAX /* in any segment */
 #define HP_SECTION_MAX 48         /* in one that must be a single unit (rseq.h) */
+#define HP_COLD_CHUNK  4096       /* bytes of small items that are rarely run */
 
 enum hp_seg_kind {
     HP_SEG_PLAIN,
@@ -115,6 +116,8 @@ struct hp_area {
     int64_t view;        /* offset from there to where it is written */
     uint8_t *code;       /* where the next segment goes */
     uint8_t *small;      /* start of the last small item */
+    uint8_t *cold;       /* start of the last one that is rarely run, */
+    uint8_t *cold_low;   /* in a chunk of small items that begins here */
     uint8_t *gates;      /* jumps to the gates, which are out of reach */
     uint32_t *segments;  /* its segments, in code order */
     uint32_t n_segments;
@@ -163,6 +166,10 @@ void hp_cache_recount(uint32_t segment);
 /* For the translator: room for `code` bytes of code and `small` bytes of small items in an area
  * that reaches `pc`; NULL when the cache is full (hp_cache_get flushes it). */
 struct hp_area *hp_cache_room(uint64_t pc, uint32_t code, uint32_t small);
+
+/* Takes room for a small item that is rarely run, up to HP_COLD_CHUNK: these are among themselves,
+ * so that those that are run often lie together. For the translator: there is room. */
+uint8_t *hp_cache_cold(struct hp_area *area, uint32_t size);
 
 /* The gate's address within the area, or within that of a place. */
 uint8_t *hp_cache_gate(const struct hp_area *area, int gate);

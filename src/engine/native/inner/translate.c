@@ -22,7 +22,7 @@
 #define INSNS_MAX    256   /* the same for a long one */
 #define UNROLL_MAX   64    /* instructions in a segment up to which a loop may add an iteration */
 #define CODE_MAX     49152 /* bytes of a segment: a block of HP_BLOCK_MAX_INSNS, split if longer */
-#define SMALL_MAX    12288 /* bytes of stubs of a segment */
+#define SMALL_MAX    20480 /* bytes of stubs of a segment, in chunks */
 #define CODE_RESERVE 320   /* the most that one instruction may need */
 #define NODE_INSNS   128   /* of a block after another one in a node */
 #define AHEAD        6     /* instructions looked at beyond the segment */

@@ -59,11 +59,11 @@ void hp_exit_record(struct work *w, uint64_t target, uint64_t other)
 
 static uint8_t *make_stub(struct work *w, uint32_t exit, int gate)
 {
-    w->area->small -= 17;
-    struct hp_emit e = hp_area_emit(w->area, w->area->small);
+    uint8_t *place = hp_cache_cold(w->area, 17);
+    struct hp_emit e = hp_area_emit(w->area, place);
     hp_emit_set(&e, HP_AT_EXIT, exit);
     hp_emit_jump(&e, (uint64_t)(uintptr_t)hp_cache_gate(w->area, gate));
-    return w->area->small;
+    return place;
 }
 
 /* A new exit of this piece. */
@@ -359,8 +359,8 @@ static void emit_add_value(struct work *w, uint64_t value)
 static uint64_t make_miss(struct work *w, uint64_t expected, uint8_t saved)
 {
     struct hp_emit before = w->e;
-    w->area->small -= MISS_SIZE;
-    w->e = hp_area_emit(w->area, w->area->small);
+    uint8_t *place = hp_cache_cold(w->area, MISS_SIZE);
+    w->e = hp_area_emit(w->area, place);
     if (saved != NOT_SAVED)
         hp_emit_restore(&w->e, saved, HP_AT_SCRATCH1);
     emit_add_value(w, expected);
@@ -368,7 +368,7 @@ static uint64_t make_miss(struct work *w, uint64_t expected, uint8_t saved)
     emit_ran_indirect(w);
     hp_exit_lookup(w);
     w->e = before;
-    return (uint64_t)(uintptr_t)w->area->small;
+    return (uint64_t)(uintptr_t)place;
 }
 
 /* rcx := where the transfer goes. */
