@@ -249,11 +249,30 @@ static bool are_long(void)
     return hp_engine.arena->traces == HP_TRACES_STATIC && hp_engine.mode != HP_RECORD_NONE;
 }
 
+/* Whether a segment that is a loop goes around again: a counter that is incremented in every round
+ * of a short loop costs more than the loop, as each increment waits for the last one. */
+static bool goes_around(const struct work *w, uint64_t next)
+{
+    const struct hp_seg *seg = &hp_segs[w->segment];
+    const struct hp_cached_piece *pieces = &hp_pieces[seg->first_piece];
+    unsigned n = w->pieces + 1, insns = w->total + w->insns + 1, round = 1;
+    if (hp_engine.mode != HP_RECORD_COUNT || seg->kind != HP_SEG_PLAIN ||
+        w->insn.kind == HP_X86_CALL)
+        return false;
+    while (round < n && pieces[round].start != seg->start)
+        round++;
+    if (next != seg->start)
+        return round < n && next == pieces[n % round].start;
+    return n % round == 0 && n + round <= HP_PIECES_MAX && insns + insns / n * round <= UNROLL_MAX;
+}
+
 /* Segments that cost only their translation are short, and nothing is translated twice. */
 static bool may_be_short(const struct work *w, uint64_t next)
 {
     if ((w->insn.kind == HP_X86_JUMP || w->insn.kind == HP_X86_CALL) && hp_slot_is_entry(next))
         return w->pieces < SHORT_PIECES + ENTRIES; /* the entry of a PLT is no block of its own */
+    if (goes_around(w, next))
+        return true;
     return w->pieces - w->entries + 1 < SHORT_PIECES && w->total <= SHORT_INSNS &&
            !hp_cache_find(next) && !(w->insn.kind == HP_X86_COND && w->insn.imm < 0) &&
            next != hp_segs[w->segment].start;
@@ -336,24 +355,28 @@ bool hp_work_goes_on(const struct work *w, uint64_t next)
     return !hp_work_is_foreign(&insn);
 }
 
-/* A conditional jump. Static rules expect it to be taken if backwards (a loop, which is unrolled),
- * else not. */
+/* Whether static rules expect a conditional jump to be taken: a loop. */
+static bool is_loop(const struct work *w, uint64_t target)
+{
+    return w->insn.imm < 0 || target == hp_segs[w->segment].start;
+}
+
+/* A conditional jump. If the segment ends here and its ways out are counted, the expected one comes
+ * last: it is counted here, so that a loop takes one branch in a round. */
 static bool emit_cond(struct work *w, uint64_t target, uint64_t behind, uint64_t *next)
 {
-    bool to_target = w->insn.imm < 0;
+    bool to_target = is_loop(w, target);
     if (is_planned(w))
         to_target = planned_next(w) == target && target != behind;
     *next = to_target ? target : behind;
     bool more = hp_work_goes_on(w, *next);
-    if (!more)
+    if (!more) {
         hp_exit_record(w, target, behind);
-    if (more && to_target) {
-        hp_exit_cond(w, behind, false);
-    } else {
-        hp_exit_cond(w, target, true);
-        if (!more)
-            hp_exit_last(w, behind, false);
+        to_target = hp_engine.mode == HP_RECORD_COUNT && is_loop(w, target);
     }
+    hp_exit_cond(w, to_target ? behind : target, !to_target);
+    if (!more)
+        hp_exit_last(w, to_target ? target : behind, to_target);
     return more;
 }
 
