@@ -50,7 +50,7 @@ struct said {
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
     uint16_t uses, reads, writes;
     bool has_memory;
-    bool reads_flags, writes_flags;
+    bool reads_flags, writes_flags, tests_flags;
 };
 
 static uint16_t general(ZydisRegister reg)
@@ -117,6 +117,7 @@ static void add_flags(struct said *s)
         return;
     uint32_t written = (f->modified | f->set_0 | f->set_1 | f->undefined) & SIX;
     s->writes_flags = written == SIX;
+    s->tests_flags = f->tested & SIX;
     s->reads_flags = (f->tested & (SIX | ZYDIS_CPUFLAG_DF)) || (written && written != SIX);
 }
 
@@ -295,6 +296,8 @@ static const char *compare_registers(const struct said *s, const struct hp_x86 *
         return "reads_flags";
     if (insn->writes_flags && !s->writes_flags)
         return "writes_flags";
+    if (insn->keeps_flags && (s->tests_flags || !insn->reads_flags))
+        return "keeps_flags";
     return NULL;
 }
 

@@ -96,6 +96,7 @@ struct hp_x86 {
      * read. */
     bool reads_flags;  /* any of them may matter, also "preserves some and writes others" */
     bool writes_flags; /* all six are written or undefined in any case */
+    bool keeps_flags;  /* reads_flags only because some stay as they are: none is used */
     int64_t imm;       /* sign-extended immediate, or branch displacement, when imm_at */
     int32_t disp;      /* sign-extended displacement, when disp_at */
 };

@@ -149,6 +149,7 @@ static void shift(const struct hp_x86_parts *p, struct hp_x86 *insn)
         reads(insn, CX);
     insn->writes_flags = reg_field(p) >= 4 && (by_one || (!by_cl && count));
     insn->reads_flags = !insn->writes_flags;
+    insn->keeps_flags = insn->reads_flags && reg_field(p) != 2 && reg_field(p) != 3; // RCL, RCR
 }
 
 static void shift_double(const struct hp_x86_parts *p, struct hp_x86 *insn)
@@ -157,7 +158,7 @@ static void shift_double(const struct hp_x86_parts *p, struct hp_x86 *insn)
     if (by_cl)
         reads(insn, CX);
     insn->writes_flags = !by_cl && ((unsigned)insn->imm & (insn->wide ? 63 : 31));
-    insn->reads_flags = !insn->writes_flags;
+    insn->reads_flags = insn->keeps_flags = !insn->writes_flags;
 }
 
 static void group3(const struct hp_x86_parts *p, struct hp_x86 *insn)
@@ -184,6 +185,8 @@ static void group4(const struct hp_x86_parts *p, struct hp_x86 *insn)
 {
     if (reg_field(p) > 1)
         conservative(insn);
+    else // INC, DEC
+        insn->keeps_flags = insn->reads_flags;
 }
 
 static void group5(const struct hp_x86_parts *p, struct hp_x86 *insn)
@@ -191,7 +194,7 @@ static void group5(const struct hp_x86_parts *p, struct hp_x86 *insn)
     switch (reg_field(p)) {
     case 0: // INC, DEC: leave CF
     case 1:
-        insn->reads_flags = true;
+        insn->reads_flags = insn->keeps_flags = true;
         write_rm(p, insn);
         break;
     case 2:

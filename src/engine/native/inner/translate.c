@@ -31,7 +31,7 @@
 
 static void learn_head(struct hp_head *head, const struct hp_x86 *insn)
 {
-    if (!head->flags_known && (insn->reads_flags || insn->writes_flags)) {
+    if (!head->flags_known && (insn->reads_flags || insn->writes_flags) && !insn->keeps_flags) {
         head->flags_known = true;
         head->flags_dead = !insn->reads_flags;
     }
