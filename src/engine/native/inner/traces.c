@@ -13,7 +13,8 @@
 #define TRIAL        256          /* executions in which a head shows how often it is reached */
 #define MANY         256          /* traces: after so many a head must be twice as hot, and so on */
 #define FIRST_LOOK   (1ull << 25) /* ticks: when to look how much time goes into translating; */
-#define QUIET_PART   30           /* less than this part of it is little */
+#define QUIET_PART   100          /* less than this part of it is little; */
+#define QUIET_WORDS  30           /* the same where words are written */
 #define PAUSE        7            /* executions between two recordings from a head */
 #define CANDIDATES   1024         /* heads whose paths are kept until one is chosen */
 #define RECORDINGS   4            /* paths of each */
@@ -143,7 +144,8 @@ static void wait_for_quiet(void)
     uint64_t age = hp_engine_ticks() - hp_engine.tsc_start;
     if (age < FIRST_LOOK || age < looked + looked / 2)
         return;
-    waits = hp_engine.translate_tsc - translated > (age - looked) / QUIET_PART;
+    uint64_t little = (age - looked) / (writes_words() ? QUIET_WORDS : QUIET_PART);
+    waits = hp_engine.translate_tsc - translated > little;
     looked = age;
     translated = hp_engine.translate_tsc;
     if (!waits)
