@@ -9,15 +9,32 @@
 
 /* --- Recording -------------------------------------------------------------------------------- */
 
-/* Records the end of the run, inside a rewritten transfer with rcx saved. */
-static void emit_ran_indirect(struct work *w)
+/* Count mode: the first word of a pair. The landing writes the second one and advances. */
+static void emit_left(struct work *w)
 {
-    if (hp_engine.mode == HP_RECORD_NONE || hp_engine.mode == HP_RECORD_PATHS)
-        return; /* in words only twins run, whose exits are recorded in C */
     hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_NEXT);
     hp_emit_store_value(&w->e, HP_X86_RCX, 0, w->id);
-    if (hp_engine.mode == HP_RECORD_COUNT)
-        return; /* the landing writes the second word and advances */
+}
+
+/* The same before the target is loaded into rcx, which is saved: then it can stay there. If loading
+ * it faults, the word is not used. */
+static void emit_left_early(struct work *w)
+{
+    if (hp_engine.mode != HP_RECORD_COUNT)
+        return;
+    emit_left(w);
+    if (w->insn.kind != HP_X86_RET && w->insn.uses & 1 << HP_X86_RCX)
+        hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_RCX);
+}
+
+/* Records the end of the run, inside a rewritten transfer with rcx saved. In count mode that is
+ * done early. */
+static void emit_ran_indirect(struct work *w)
+{
+    if (hp_engine.mode != HP_RECORD_STREAM && hp_engine.mode != HP_RECORD_MEMORY)
+        return; /* paths: in words only twins run, whose exits are recorded in C */
+    hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_NEXT);
+    hp_emit_store_value(&w->e, HP_X86_RCX, 0, w->id);
     hp_emit_add(&w->e, HP_X86_RCX, 4);
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_NEXT);
 }
@@ -247,10 +264,10 @@ static void emit_miss(struct work *w)
 }
 
 /*
- * Goes where HP_AT_TARGET says, with rcx saved: the table leads to the landing. The target is still
- * in rcx when nothing is recorded.
+ * Goes where HP_AT_TARGET says, with rcx saved: the table leads to the landing. `in_rcx`: the
+ * target is still there.
  */
-void hp_exit_lookup(struct work *w)
+void hp_exit_lookup(struct work *w, bool in_rcx)
 {
     if (hp_segs[w->segment].kind == HP_SEG_TWIN ||
         (hp_segs[w->segment].kind == HP_SEG_NODE && w->insn.kind == HP_X86_RET)) {
@@ -263,7 +280,6 @@ void hp_exit_lookup(struct work *w)
     static const uint8_t pext[] = {0x65, 0xc4, 0xe2, 0x72,
                                    0xf5, 0x0c, 0x25}; /* pext ecx, ecx, gs:[] */
     static const uint8_t jump[] = {0xff, 0x24, 0xcd}; /* jmp [rcx * 8 + table] */
-    bool in_rcx = hp_engine.mode == HP_RECORD_NONE;
     if (hp_landings_have_pext) {
         if (!in_rcx) {
             hp_emit_bytes(&w->e, load, sizeof load);
@@ -281,11 +297,18 @@ void hp_exit_lookup(struct work *w)
     hp_emit_u32(&w->e, hp_landings_at);
 }
 
+/* Whether the target, once loaded into rcx, is still there at the look-up. */
+static bool keeps_target(void)
+{
+    return hp_engine.mode == HP_RECORD_NONE || hp_engine.mode == HP_RECORD_COUNT;
+}
+
 void hp_exit_indirect(struct work *w)
 {
     bool is_call = w->insn.kind == HP_X86_CALL_IND;
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
     mark(w, false, true, NOT_SAVED, NOT_SAVED);
+    emit_left_early(w);
     hp_exit_load_target(w);
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_TARGET);
     if (is_call)
@@ -296,7 +319,7 @@ void hp_exit_indirect(struct work *w)
         hp_exit_to_gate(w, HP_GATE_SLOT);
         return;
     }
-    hp_exit_lookup(w);
+    hp_exit_lookup(w, keeps_target());
 }
 
 void hp_exit_drop(struct work *w)
@@ -312,11 +335,12 @@ void hp_exit_return(struct work *w)
 {
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
     mark(w, false, true, NOT_SAVED, NOT_SAVED);
+    emit_left_early(w);
     hp_emit_byte(&w->e, 0x59); /* pop rcx */
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_TARGET);
     hp_exit_drop(w);
     emit_ran_indirect(w);
-    hp_exit_lookup(w);
+    hp_exit_lookup(w, keeps_target());
 }
 
 /* Whether an instruction can contain the address, and its negative. */
@@ -365,8 +389,11 @@ static uint64_t make_miss(struct work *w, uint64_t expected, uint8_t saved)
         hp_emit_restore(&w->e, saved, HP_AT_SCRATCH1);
     emit_add_value(w, expected);
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_TARGET);
-    emit_ran_indirect(w);
-    hp_exit_lookup(w);
+    if (hp_engine.mode == HP_RECORD_COUNT)
+        emit_left(w);
+    else
+        emit_ran_indirect(w);
+    hp_exit_lookup(w, hp_engine.mode == HP_RECORD_NONE);
     w->e = before;
     return (uint64_t)(uintptr_t)place;
 }

@@ -230,11 +230,11 @@ void hp_emit_address(struct work *w, unsigned reg);
 void hp_exit_learn(struct work *w, uint64_t target, uint64_t other);
 
 /* Parts of indirect transfers: rcx := the operand; RET n drops its n bytes; goes where HP_AT_TARGET
- * says, with rcx saved; notes the exit in HP_AT_EXIT and returns its number; goes to a gate if the
- * transfer is not as expected. */
+ * says, with rcx saved (`in_rcx`: that is still in rcx); notes the exit in HP_AT_EXIT and returns
+ * its number; goes to a gate if the transfer is not as expected. */
 void hp_exit_load_target(struct work *w);
 void hp_exit_drop(struct work *w);
-void hp_exit_lookup(struct work *w);
+void hp_exit_lookup(struct work *w, bool in_rcx);
 uint32_t hp_exit_set(struct work *w);
 void hp_exit_to_gate(struct work *w, int gate);
 

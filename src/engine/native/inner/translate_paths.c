@@ -338,7 +338,7 @@ static void end_indirect(struct work *w)
         hp_emit_set(&w->e, HP_AT_FROM, from);
     }
     hp_exit_set(w);
-    hp_exit_lookup(w);
+    hp_exit_lookup(w, false);
 }
 
 bool hp_node_takes(unsigned kind)
