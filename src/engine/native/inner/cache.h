@@ -63,7 +63,12 @@ struct hp_cached_piece {
 };
 
 struct hp_seg {
+    /* What a search needs lies together. */
     uint64_t start;
+    uint32_t next_hash;
+    uint16_t dead;   /* registers overwritten before they are read */
+    bool flags_dead; /* the same for flags */
+    uint8_t kind;    /* enum hp_seg_kind */
     uint8_t *code;
     uint8_t *landing; /* NULL: none */
     uint8_t *count;   /* what counts arrivals there; NULL: none */
@@ -71,16 +76,12 @@ struct hp_seg {
     uint32_t first_piece, n_pieces;
     uint32_t incoming;     /* list of the exits that lead here */
     uint32_t next_landing; /* next segment in the landing chain of the same table entry */
-    uint32_t next_hash;
-    uint16_t dead;    /* registers overwritten before they are read */
-    bool flags_dead;  /* the same for flags */
-    bool gone;        /* its source changed or was unmapped */
-    bool is_head;     /* its executions are counted: traces.h */
-    bool on_trial;    /* to find out how often it is reached */
-    bool is_cool;     /* not often enough to be counted, for now */
-    bool is_recorded; /* a path from it was recorded */
-    uint8_t kind;     /* enum hp_seg_kind */
-    uint16_t section; /* the rseq section it translates; 0: none */
+    bool gone;             /* its source changed or was unmapped */
+    bool is_head;          /* its executions are counted: traces.h */
+    bool on_trial;         /* to find out how often it is reached */
+    bool is_cool;          /* not often enough to be counted, for now */
+    bool is_recorded;      /* a path from it was recorded */
+    uint16_t section;      /* the rseq section it translates; 0: none */
     struct hp_path_node node;
     uint8_t *entrance; /* of a node to which a call returns: before its code */
     uint32_t place;    /* the return place (paths.h) that leads here; 0: none */
