@@ -121,6 +121,14 @@ struct hp_pfunction {
     uint32_t line;
 };
 
+/* Where inlined functions are shown as functions, one that has no code of its own is at no real
+ * place: its offset is this and a number. No file has such a row. */
+#define HP_PROFILE_INLINED (UINT64_C(1) << 63)
+static inline int hp_place_is_inlined(struct hp_place place)
+{
+    return place.offset >> 32 == HP_PROFILE_INLINED >> 32;
+}
+
 struct hp_pblock {
     struct hp_place place;
     uint32_t size; /* bytes */
@@ -154,6 +162,27 @@ struct hp_pline {
     const char *inlined;    /* innermost inlined function (demangled), "" none */
     const char *inlined_at; /* "file:line" of the call it was inlined at, "" none */
     uint32_t insns;         /* instructions in the range */
+};
+
+/* A function that was inlined somewhere, as the debug information describes it. */
+struct hp_pinlined {
+    const char *name;    /* demangled */
+    const char *linkage; /* as in a symbol table */
+    const char *file;    /* where it is declared; "" unknown */
+    uint32_t line;
+};
+
+/* A range of instructions of a block that an inlined function has, or what is inlined into it. So
+ * many rows as functions are inlined into each other there, with equal ranges. */
+struct hp_pinlined_range {
+    uint32_t block;
+    uint32_t from, to;     /* byte range in the block */
+    uint32_t depth;        /* 1: inlined into the block's function; 2: into that of depth 1, ... */
+    uint32_t inlined;      /* index */
+    uint64_t entry;        /* offset in the module of its first instruction at this place */
+    const char *call_file; /* where it is called, "" unknown */
+    uint32_t call_line;
+    uint32_t insns; /* instructions in the range */
 };
 
 /* How often `item` (of the array the counter belongs to) happened in `thread`. Never zero. */
@@ -531,6 +560,8 @@ struct hp_profile {
     struct hp_pthread_time *thread_times;
     struct hp_psyscall *syscalls;
     struct hp_pcontext_rest *context_rests;
+    struct hp_pinlined *inlined;
+    struct hp_pinlined_range *inlined_ranges;
     struct hp_pnote *notes;
     size_t n_insns, n_insn_tallies, n_insn_cycles, n_attributions, n_waits, n_samplers, n_windows;
     size_t n_modules, n_threads, n_functions, n_blocks, n_edges, n_calls, n_lines;
@@ -539,7 +570,8 @@ struct hp_profile {
     size_t n_paths, n_path_steps, n_path_counts, n_table_paths, n_stats, n_predictions;
     size_t n_loops, n_loop_counts, n_loop_trips, n_loop_blocks, n_model_loops;
     size_t n_hotspots, n_hotspot_branches, n_hotspot_blocks, n_hotspot_slices, n_traces_events;
-    size_t n_thread_names, n_thread_times, n_syscalls, n_context_rests;
+    size_t n_thread_names, n_thread_times, n_syscalls, n_context_rests, n_inlined;
+    size_t n_inlined_ranges;
     struct hp_profile_memory *memory; /* capacities and strings; private */
 };
 
@@ -624,6 +656,10 @@ HP_MUST_CHECK enum hp_err hp_profile_add_thread_time(struct hp_profile *profile,
                                                      struct hp_pthread_time **item);
 HP_MUST_CHECK enum hp_err hp_profile_add_syscall(struct hp_profile *profile,
                                                  struct hp_psyscall **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_inlined(struct hp_profile *profile,
+                                                 struct hp_pinlined **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_inlined_range(struct hp_profile *profile,
+                                                       struct hp_pinlined_range **item);
 
 /* Adds a stat; normalizing joins those with the same part and name. */
 HP_MUST_CHECK enum hp_err hp_profile_add_stat(struct hp_profile *profile, const char *part,

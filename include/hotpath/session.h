@@ -90,6 +90,7 @@ struct hp_session_settings {
     uint64_t after;            /* then skip this many instructions */
     uint64_t length;           /* then profile this many; 0: all */
     enum hp_line_detail lines; /* source lines that the profile needs */
+    bool physical;             /* not all lines: without the functions that were inlined */
     bool salvage;              /* skip and note the damaged parts of a trace */
 
     /* --- Callbacks, all in the calling thread; NULL: none --- */

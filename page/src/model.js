@@ -130,7 +130,10 @@ export class Model {
         return file < 0 || !line ? "" : `${this.fileName(file)}:${line}`;
     }
 
+    /** "" of a function without code of its own: it was inlined everywhere. */
     address(module, offset) {
+        if (offset.length === 16 && offset.startsWith("80000000"))
+            return "";
         return `${this.moduleName(module)}+0x${offset}`;
     }
 

@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "base/outfile.h"
 #include "profile/fold.h"
+#include "profile/unfold.h"
 #include "text/strbuf.h"
 
 #include <ctype.h>
@@ -49,9 +50,11 @@ enum hp_err hp_cli_load(const char *path, struct hp_profile **profile)
     return HP_OK;
 }
 
-enum hp_err hp_cli_fold(struct hp_profile *profile, bool show_stubs)
+enum hp_err hp_cli_show(struct hp_profile *profile, const struct hp_cli_shown *shown)
 {
-    return show_stubs ? HP_OK : hp_profile_fold_stubs(profile);
+    if (!shown->plt)
+        HP_TRY(hp_profile_fold_stubs(profile));
+    return shown->physical ? HP_OK : hp_profile_unfold_inlined(profile);
 }
 
 void hp_cli_style(struct hp_report_options *options, FILE *file)

@@ -33,11 +33,18 @@ HP_CLEANUP_POINTER(hp_cli_free_profile, struct hp_profile, hp_profile_free)
 /* How a report looks on `file`: colour (unless NO_COLOR is set) and width only for a terminal. */
 void hp_cli_style(struct hp_report_options *options, FILE *file);
 
+/* What is shown as it is in the machine, not as people think of it. */
+struct hp_cli_shown {
+    bool plt;      /* stubs */
+    bool physical; /* inlined functions are part of what they were inlined into */
+};
+
 /* What a report command line may say about the output. */
 struct hp_cli_output {
     uint64_t top; /* HP_NOT_SAID: as many as are usual */
     bool json, csv;
-    bool full_names, plt;
+    bool full_names;
+    struct hp_cli_shown shown;
     const char *threads; /* "each" or "all" */
     const char *view;
     struct hp_report_query query;
@@ -75,14 +82,17 @@ struct hp_cli_output {
             "text: do not shorten the names of functions where the terminal is too narrow"         \
     }
 
-#define HP_OPTION_PLT(member)                                                                      \
+#define HP_SHOWN_OPTIONS(member)                                                                   \
+    {"plt", 0, HP_FLAG(member.plt), NULL,                                                          \
+     "show stubs (strcmp@plt) as they are, not as a part of what they call"},                      \
     {                                                                                              \
-        "plt", 0, HP_FLAG(member), NULL,                                                           \
-            "show stubs (strcmp@plt) as they are, not as a part of what they call"                 \
+        "physical", 0, HP_FLAG(member.physical), NULL,                                             \
+            "show inlined functions as a part of the function that has their code"                 \
     }
 
-/* Folds stubs into what they call, unless they are to be shown. */
-enum hp_err hp_cli_fold(struct hp_profile *profile, bool show_stubs);
+/* Folds stubs into what they call and makes inlined functions functions, unless it says
+ * otherwise. */
+enum hp_err hp_cli_show(struct hp_profile *profile, const struct hp_cli_shown *shown);
 
 #define HP_NOT_SAID UINT64_MAX /* of an option that takes a number */
 

@@ -381,7 +381,7 @@ static enum hp_err make(struct making *m)
     HP_TRY(make_modules(m));
     HP_TRY(make_functions(m));
     HP_TRY(make_totals(m));
-    return hp_digest_code(m->digest, m->profile, m->groups);
+    return hp_digest_code(m->digest, m->profile, m->groups, m->options->unfolded);
 }
 
 enum hp_err hp_digest_new(struct hp_digest **digest)

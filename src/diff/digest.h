@@ -113,6 +113,7 @@ struct hp_digest {
 struct hp_digest_options {
     const struct hp_profile *other; /* functions without a symbol are kept apart in modules that
                                        this has too; NULL: nowhere */
+    bool unfolded;                  /* inlined functions are functions in it (profile/unfold.h) */
     const char *const *modules; /* only these files: "gzip", "libz.so"; ended by NULL. NULL: all */
 };
 
@@ -130,7 +131,7 @@ enum hp_err hp_digest_new(struct hp_digest **digest);
 
 /* Lines, loops and paths. `groups`: by function of the profile, that of the digest. */
 enum hp_err hp_digest_code(struct hp_digest *digest, const struct hp_profile *profile,
-                           const uint32_t *groups);
+                           const uint32_t *groups, bool unfolded);
 
 static inline uint32_t hp_digest_group(const uint32_t *groups, uint32_t function)
 {

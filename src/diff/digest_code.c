@@ -3,6 +3,7 @@
 #include "diff/digest.h"
 
 #include "base/base.h"
+#include "profile/unfold.h"
 #include "report/tables.h"
 #include "text/number.h"
 
@@ -35,21 +36,46 @@ static void join_lines(struct hp_digest *d)
     d->n_lines = kept;
 }
 
+/* By line of the profile: the function inlined there, in a profile that was unfolded; else, and
+ * where there is none, HP_PROFILE_NONE. Both are by block and place, and deeper ones come last. */
+static enum hp_err find_inlined(const struct hp_profile *p, bool unfolded, uint32_t **inlined)
+{
+    uint32_t *functions HP_CLEANUP(hp_free) = NULL;
+    size_t at = 0;
+    HP_TRY(hp_new(inlined, p->n_lines + 1, sizeof **inlined));
+    memset(*inlined, 0xff, p->n_lines * sizeof **inlined);
+    if (!unfolded)
+        return HP_OK;
+    HP_TRY(hp_profile_inlined_functions(p, &functions));
+    for (size_t i = 0; i < p->n_lines; i++) {
+        const struct hp_pline *line = &p->lines[i];
+        const struct hp_pinlined_range *range = p->inlined_ranges;
+        while (at < p->n_inlined_ranges && range[at].block < line->block)
+            at++;
+        for (size_t k = at; k < p->n_inlined_ranges && range[k].block == line->block; k++)
+            if (range[k].from <= line->from && line->from < range[k].to)
+                (*inlined)[i] = functions[k];
+    }
+    return HP_OK;
+}
+
 /* A range of a block as a line of a function; function HP_PROFILE_NONE: it is in none. */
 static struct hp_dline line_of(const struct hp_profile *p, const uint32_t *groups,
-                               const struct hp_pline *range)
+                               const struct hp_pline *range, uint32_t inlined)
 {
     bool known = *hp_text(range->file) && range->line;
+    bool own = inlined != HP_PROFILE_NONE;
+    uint32_t function = own ? inlined : p->blocks[range->block].function;
     return (struct hp_dline){
-        .function = hp_digest_group(groups, p->blocks[range->block].function),
+        .function = hp_digest_group(groups, function),
         .file = known ? range->file : "",
-        .inlined = known ? hp_text(range->inlined) : "",
+        .inlined = known && !own ? hp_text(range->inlined) : "",
         .line = known ? range->line : 0,
     };
 }
 
 static enum hp_err make_lines(struct hp_digest *d, const struct hp_profile *p,
-                              const uint32_t *groups)
+                              const uint32_t *groups, const uint32_t *inlined)
 {
     uint64_t *counts HP_CLEANUP(hp_free) = calloc(p->n_blocks + 1, sizeof *counts);
     uint64_t *missing HP_CLEANUP(hp_free) = calloc(d->n_functions + 1, sizeof *missing);
@@ -60,7 +86,7 @@ static enum hp_err make_lines(struct hp_digest *d, const struct hp_profile *p,
     for (size_t i = 0; i < d->n_functions; i++)
         missing[i] = d->functions[i].self;
     for (size_t i = 0; i < p->n_lines; i++) {
-        struct hp_dline line = line_of(p, groups, &p->lines[i]);
+        struct hp_dline line = line_of(p, groups, &p->lines[i], inlined[i]);
         uint64_t count = counts[p->lines[i].block];
         if (line.function == HP_PROFILE_NONE || line.line == 0 || count == 0)
             continue;
@@ -136,7 +162,7 @@ static int compare_weights(const void *a, const void *b)
 
 /* The line at which each block is left. HP_PROFILE_NONE: the block is in no function. */
 static void line_blocks(const struct hp_digest *d, const struct hp_profile *p,
-                        const uint32_t *groups, uint32_t *lines)
+                        const uint32_t *groups, const uint32_t *inlined, uint32_t *lines)
 {
     for (size_t i = 0; i < p->n_blocks; i++) {
         uint32_t group = hp_digest_group(groups, p->blocks[i].function);
@@ -145,7 +171,7 @@ static void line_blocks(const struct hp_digest *d, const struct hp_profile *p,
     }
     /* In order of blocks and their ranges: the last stays. */
     for (size_t i = 0; d->n_lines && i < p->n_lines; i++) {
-        struct hp_dline line = line_of(p, groups, &p->lines[i]);
+        struct hp_dline line = line_of(p, groups, &p->lines[i], inlined[i]);
         const struct hp_dline *found =
             bsearch(&line, d->lines, d->n_lines, sizeof *d->lines, compare_lines);
         if (found && line.line)
@@ -212,7 +238,7 @@ static void join_paths(struct hp_digest *d)
 }
 
 static enum hp_err make_paths(struct hp_digest *d, const struct hp_profile *p,
-                              const uint32_t *groups)
+                              const uint32_t *groups, const uint32_t *inlined)
 {
     uint32_t *lines HP_CLEANUP(hp_free) = malloc((p->n_blocks + 1) * sizeof *lines);
     struct weight *weights HP_CLEANUP(hp_free) = calloc(p->n_paths + 1, sizeof *weights);
@@ -227,16 +253,19 @@ static enum hp_err make_paths(struct hp_digest *d, const struct hp_profile *p,
     }
     qsort(weights, p->n_paths, sizeof *weights, compare_weights);
     if (p->n_paths)
-        line_blocks(d, p, groups, lines);
+        line_blocks(d, p, groups, inlined, lines);
     for (size_t i = 0; i < p->n_paths && i < MOST_PATHS && weights[i].instructions; i++)
         HP_TRY(add_path(d, p, lines, &weights[i]));
     join_paths(d);
     return HP_OK;
 }
 
-enum hp_err hp_digest_code(struct hp_digest *d, const struct hp_profile *p, const uint32_t *groups)
+enum hp_err hp_digest_code(struct hp_digest *d, const struct hp_profile *p, const uint32_t *groups,
+                           bool unfolded)
 {
-    HP_TRY(make_lines(d, p, groups));
+    uint32_t *inlined HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(find_inlined(p, unfolded, &inlined));
+    HP_TRY(make_lines(d, p, groups, inlined));
     HP_TRY(make_loops(d, p, groups));
-    return make_paths(d, p, groups);
+    return make_paths(d, p, groups, inlined);
 }

@@ -468,6 +468,36 @@ static const struct hp_row_field syscalls_fields[] = {
     FIELD(syscall, max_ns, U64, .join = HP_JOIN_MAX, AT_MOST("ns"), HELP("the longest")),
 };
 
+static const struct hp_row_field inlined_fields[] = {
+    FIELD(inlined, name, TEXT, .key = 1, HELP("demangled")),
+    FIELD(inlined, linkage, TEXT, .key = 2, HELP("as in a symbol table")),
+    FIELD(inlined, file, STRING, .key = 3, HELP("where it is declared")),
+    FIELD(inlined, line, U32, .key = 4),
+};
+
+static const struct hp_row_field inlined_ranges_fields[] = {
+    INDEX(inlined_range, block, BLOCK, .key = 1),
+    COLUMN(inlined_range, from, "start", U32, .key = 2),
+    COLUMN(inlined_range, to, "stop", U32, .key = 3),
+    FIELD(inlined_range, depth, U32, .key = 4,
+          HELP("1: inlined into the block's function, 2: into that of depth 1, …")),
+    INDEX(inlined_range, inlined, INLINED, .key = 5),
+    FIELD(inlined_range, entry, BITS, .key = 6,
+          HELP("offset of its first instruction at this place")),
+    FIELD(inlined_range, call_file, STRING, .key = 7, HELP("where it is called")),
+    FIELD(inlined_range, call_line, U32, .key = 8),
+    FIELD(inlined_range, insns, U32, .prefer = -1),
+};
+
+static enum hp_err check_inlined_range(const struct hp_profile *p, size_t i)
+{
+    const struct hp_pinlined_range *range = &p->inlined_ranges[i];
+    if (range->from >= range->to || range->to > p->blocks[range->block].size)
+        return hp_fail(HP_ERR_INVALID, "inlined range %zu is of bytes %u to %u of its block", i,
+                       range->from, range->to);
+    return HP_OK;
+}
+
 static const struct hp_row_field notes_fields[] = {
     FIELD(note, kind, TEXT, .key = 1), FIELD(note, text, TEXT, .key = 2), SUM(note, count)};
 
@@ -572,6 +602,12 @@ const struct hp_row_format hp_row_formats[HP_ROW_KINDS] = {
     [HP_ROW_SYSCALL] = {"syscall", "system call", "system calls",
                         "a system call by number, thread and place ([syscalls.md](syscalls.md))",
                         ROWS(syscalls), ID, LATER},
+    [HP_ROW_INLINED] = {"inlined", "inlined function", "inlined functions",
+                        "a function that was inlined somewhere", ROWS(inlined), ID, LATER},
+    [HP_ROW_INLINED_RANGE] = {"inlined_range", "range of an inlined function",
+                              "ranges of inlined functions",
+                              "a byte range of a block, and a function that was inlined there",
+                              ROWS(inlined_ranges), LATER, .check = check_inlined_range},
     [HP_ROW_NOTE] = {NAMES("note"), "something to know about the data", ROWS(notes), ID},
 };
 

@@ -55,6 +55,8 @@
     KIND(THREAD_NAME, thread_name, hp_pthread_name)                                                \
     KIND(THREAD_TIME, thread_time, hp_pthread_time)                                                \
     KIND(SYSCALL, syscall, hp_psyscall)                                                            \
+    KIND(INLINED, inlined, hp_pinlined)                                                            \
+    KIND(INLINED_RANGE, inlined_range, hp_pinlined_range)                                          \
     KIND(NOTE, note, hp_pnote)
 
 #define HP_ROW_KIND(kind, name, type) HP_ROW_##kind,

@@ -17,7 +17,7 @@ int hp_place_compare(struct hp_place a, struct hp_place b)
 
 void hp_tables_place(const struct hp_tables *tables, struct hp_place place, struct hp_strbuf *text)
 {
-    if (place.module == HP_PROFILE_NONE)
+    if (place.module == HP_PROFILE_NONE || hp_place_is_inlined(place))
         return;
     hp_strbuf_add(text, tables->modules[place.module]);
     hp_strbuf_add(text, "+");

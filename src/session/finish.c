@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "engine/elf_file.h"
 #include "engine/native/native.h"
+#include "profiler/inlined.h"
 #include "profiler/sample/profiler.h"
 #include "session/session_impl.h"
 
@@ -33,6 +34,8 @@ static enum hp_err finish_profilers(struct hp_session *s, struct hp_profile *pro
         scale_samplers(s);
     HP_TRY(hp_result_new(s->code, s->functions, profile, &result));
     HP_TRY(hp_profilers_finish(&s->profilers, &s->plan.selection, s->run, result));
+    if (!s->settings->physical || hp_functions_lines_wanted(s->functions) == HP_LINES_ALL)
+        HP_TRY(hp_result_inlined(result));
     HP_TRY(hp_names_add(&s->names, result, profile));
     if (in_cycles)
         hp_pipeline_place_windows(s->pipeline, profile);

@@ -222,6 +222,12 @@ static struct hp_elf *file_with_lines(struct hp_symbols *symbols)
     return debug_file(symbols) ? &symbols->debug_file : NULL;
 }
 
+uint64_t hp_symbols_debug_bytes(struct hp_symbols *symbols)
+{
+    const struct hp_elf *file = file_with_lines(symbols);
+    return file ? file->size : 0;
+}
+
 static enum hp_err open_debug(struct hp_symbols *symbols)
 {
     symbols->lines_looked_for = true;
@@ -305,6 +311,8 @@ enum hp_err hp_symbols_frames(struct hp_symbols *symbols, uint64_t offset,
         return err;
     frames->entry -= symbols->base;
     frames->inner -= symbols->base;
+    for (size_t i = 0; i < frames->n; i++)
+        frames->frames[i].entry -= symbols->base;
     name_by_symbol(symbols, frames);
     return HP_OK;
 }

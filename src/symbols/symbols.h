@@ -52,6 +52,9 @@ struct hp_symbols;
 enum hp_err hp_symbols_open(const char *path, const char *build_id, struct hp_symbols **symbols);
 void hp_symbols_close(struct hp_symbols *symbols);
 
+/* Bytes of the file that has the debug information: how long it takes to read. 0: there is none. */
+uint64_t hp_symbols_debug_bytes(struct hp_symbols *symbols);
+
 /* The build id as lower-case hex; "": none. */
 const char *hp_symbols_build_id(const struct hp_symbols *symbols);
 
@@ -91,10 +94,13 @@ enum hp_err hp_symbols_line(struct hp_symbols *symbols, uint64_t offset, const c
 /* A function at an instruction: the one that contains the code, or one inlined there. */
 struct hp_source_frame {
     const char *function;   /* linkage name, if it has a different one; "" unknown */
+    const char *name;       /* demangled; "(unnamed)" unknown */
     const char *file;       /* of `line` */
-    uint32_t first_line;    /* where the function is declared; 0 unknown */
+    const char *first_file; /* where the function is declared; "" unknown */
+    uint32_t first_line;    /* likewise; 0 unknown */
     uint32_t line;          /* of the instruction, or of the inlined call; 0: none in particular */
     uint32_t discriminator; /* of that line, as in the debug information */
+    uint64_t entry;         /* offset of its first instruction here */
 };
 
 struct hp_source_frames {

@@ -231,9 +231,7 @@ void hp_debug_close(struct hp_debug *debug)
     for (size_t i = 0; i < debug->n_units; i++) {
         struct hp_debug_unit *unit = &debug->units[i];
         free(unit->lines);
-        free(unit->inlines);
         free(unit->spans);
-        hp_span_index_fini(&unit->inline_index);
         free(unit->scopes);
         hp_span_index_fini(&unit->scope_index);
     }
@@ -287,21 +285,10 @@ static enum hp_err load_unit(struct hp_debug *debug, void *argument)
     Dwarf_Die die;
     if (!dwarf_offdie(debug->dwarf, unit->die, &die))
         return HP_OK;
-    const char *directory = directory_of(&die);
-    HP_TRY(hp_unit_load_lines(unit, &die, directory, &debug->code, debug->strings));
+    unit->directory = directory_of(&die);
+    HP_TRY(hp_unit_load_lines(unit, &die, &debug->code, debug->strings));
     Dwarf_Die functions = function_die(&die);
-    HP_TRY(hp_unit_load_inlines(unit, &functions, directory, debug->strings));
-    return build_index(unit, &unit->inline_index);
-}
-
-static enum hp_err load_scopes(struct hp_debug *debug, void *argument)
-{
-    struct hp_debug_unit *unit = argument;
-    Dwarf_Die die;
-    if (!dwarf_offdie(debug->dwarf, unit->die, &die))
-        return HP_OK;
-    Dwarf_Die functions = function_die(&die);
-    HP_TRY(hp_unit_load_scopes(unit, &functions, directory_of(&die), debug->strings));
+    HP_TRY(hp_unit_load_scopes(unit, &functions, debug->strings));
     return build_index(unit, &unit->scope_index);
 }
 
@@ -344,12 +331,14 @@ enum hp_err hp_debug_source(struct hp_debug *debug, uint64_t address, struct hp_
         return no_line(address);
     source->file = line->file;
     source->line = line->line;
-    uint32_t inlined = hp_span_find(&unit->inline_index, address);
-    if (inlined != HP_SPAN_NONE) {
-        source->inlined = unit->inlines[inlined].name;
-        source->call_file = unit->inlines[inlined].call_file;
-        source->call_line = unit->inlines[inlined].call_line;
-    }
+    uint32_t found = hp_span_find(&unit->scope_index, address);
+    struct hp_scope *scope = found == HP_SPAN_NONE ? NULL : &unit->scopes[found];
+    if (!scope || !scope->inlined)
+        return HP_OK;
+    HP_TRY(hp_scope_name(unit, scope, debug->strings));
+    source->inlined = scope->name;
+    source->call_file = scope->call_file;
+    source->call_line = scope->call_line;
     return HP_OK;
 }
 
@@ -365,10 +354,13 @@ static enum hp_err add_frame(struct hp_source_frames *frames, const struct hp_sc
 {
     HP_TRY(hp_grow(&frames->frames, &frames->capacity, frames->n + 1, sizeof *frames->frames));
     frames->frames[frames->n++] = (struct hp_source_frame){.function = scope->function,
+                                                           .name = scope->name,
                                                            .file = line->file,
+                                                           .first_file = scope->file,
                                                            .first_line = scope->first_line,
                                                            .line = line->line,
-                                                           .discriminator = line->discriminator};
+                                                           .discriminator = line->discriminator,
+                                                           .entry = scope->entry};
     frames->entry = scope->entry;
     if (frames->n == 1)
         frames->inner = scope->entry;
@@ -384,10 +376,6 @@ enum hp_err hp_debug_frames(struct hp_debug *debug, uint64_t address,
     HP_TRY(find_unit(debug, address, &unit));
     if (!unit)
         return no_line(address);
-    if (!unit->scoped) {
-        unit->scoped = true;
-        HP_TRY(guarded(debug, load_scopes, unit));
-    }
     size_t behind = line_behind(unit, address);
     if (behind < unit->n_lines && unit->lines[behind].address < frames->until)
         frames->until = unit->lines[behind].address;
@@ -400,7 +388,8 @@ enum hp_err hp_debug_frames(struct hp_debug *debug, uint64_t address,
     frames->statement = line.statement;
     /* A parent comes before what is inlined into it, so this terminates. */
     while (scope != HP_SPAN_NONE) {
-        const struct hp_scope *s = &unit->scopes[scope];
+        struct hp_scope *s = &unit->scopes[scope];
+        HP_TRY(hp_scope_name(unit, s, debug->strings));
         HP_TRY(add_frame(frames, s, &line));
         line = (struct hp_line){
             .file = s->call_file, .line = s->call_line, .discriminator = s->call_discriminator};

@@ -143,13 +143,6 @@ enum hp_err hp_lines_find(const struct hp_lines *lines, uint64_t address, const 
 
 /* --- One compilation unit --------------------------------------------------------------------- */
 
-/* A place where a function was inlined. */
-struct hp_inline {
-    const char *name;
-    const char *call_file;
-    uint32_t call_line;
-};
-
 struct hp_line {
     uint64_t address;
     const char *file; /* NULL: no line from here on */
@@ -160,12 +153,15 @@ struct hp_line {
 
 /* A function with code, or an inlined one, in a unit. */
 struct hp_scope {
-    const char *function;
+    const char *function; /* linkage name, if it has one; "" unknown */
+    const char *name;     /* as people read it; NULL: not asked for yet */
+    const char *file;     /* where it is declared, NULL unknown; of libdw until `name` is set */
     const char *call_file;
     uint32_t first_line;
     uint32_t call_line, call_discriminator;
     uint32_t parent; /* the scope it was inlined into; HP_SPAN_NONE: not inlined */
     uint64_t entry;  /* address */
+    bool inlined;
 };
 
 /* A unit, read on first request. All zero: nothing read. */
@@ -174,28 +170,25 @@ struct hp_debug_unit {
     bool loaded;
     struct hp_line *lines;
     size_t n_lines, lines_capacity;
-    struct hp_inline *inlines;
-    size_t n_inlines, inlines_capacity;
-    struct hp_symbol_span *spans; /* of `inlines`, while they are collected */
-    size_t n_spans, spans_capacity;
-    struct hp_span_index inline_index;
-    bool scoped; /* the following is read, too */
     struct hp_scope *scopes;
     size_t n_scopes, scopes_capacity;
+    struct hp_symbol_span *spans; /* of `scopes`, while they are collected */
+    size_t n_spans, spans_capacity;
     struct hp_span_index scope_index;
+    const char *directory; /* where it was compiled */
 };
 
-/* Fill the lines and the inlined functions of a unit. What cannot be read is left out; they fail
- * with HP_ERR_NOMEM only. `code`: where there is code; lines elsewhere are left over from functions
- * that the linker discarded. */
-enum hp_err hp_unit_load_lines(struct hp_debug_unit *unit, Dwarf_Die *die, const char *directory,
+/* Fill the lines and the functions, inlined or not, of a unit. What cannot be read is left out;
+ * they fail with HP_ERR_NOMEM only. `code`: where there is code; lines elsewhere are left over from
+ * functions that the linker discarded. */
+enum hp_err hp_unit_load_lines(struct hp_debug_unit *unit, Dwarf_Die *die,
                                const struct hp_span_index *code, struct hp_strings *strings);
-enum hp_err hp_unit_load_inlines(struct hp_debug_unit *unit, Dwarf_Die *die, const char *directory,
-                                 struct hp_strings *strings);
-
-/* The same for all functions, inlined or not. */
-enum hp_err hp_unit_load_scopes(struct hp_debug_unit *unit, Dwarf_Die *die, const char *directory,
+enum hp_err hp_unit_load_scopes(struct hp_debug_unit *unit, Dwarf_Die *die,
                                 struct hp_strings *strings);
+
+/* Sets the name and the file of a scope, once. */
+enum hp_err hp_scope_name(const struct hp_debug_unit *unit, struct hp_scope *scope,
+                          struct hp_strings *strings);
 
 /* --- Shared by these -------------------------------------------------------------------------- */
 
@@ -211,6 +204,9 @@ enum hp_err hp_unit_walk(Dwarf_Die *unit, hp_die_visit *visit, void *context);
 /* The path of file `index` of a unit's file table; "": none, NULL: memory ran out. */
 const char *hp_unit_file(Dwarf_Files *files, size_t index, const char *directory,
                          struct hp_strings *strings);
+
+/* The same for a name as libdw gives it; NULL is "". */
+const char *hp_unit_path(const char *name, const char *directory, struct hp_strings *strings);
 
 /* The value of a DIE's attribute; 0: none. */
 uint64_t hp_die_number(Dwarf_Die *die, unsigned attribute);

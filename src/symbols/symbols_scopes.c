@@ -4,9 +4,11 @@
  * and where.
  */
 #include "base/grow.h"
+#include "symbols/demangle.h"
 #include "symbols/symbols_private.h"
 
 #include <dwarf.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifndef DW_AT_GNU_discriminator
@@ -15,7 +17,6 @@
 
 struct walk {
     struct hp_debug_unit *unit;
-    const char *directory;
     struct hp_strings *strings;
     Dwarf_Files *files;                    /* NULL: none */
     uint32_t around[HP_DIE_MAX_DEPTH + 1]; /* by depth: the scope that contains its DIEs */
@@ -64,17 +65,19 @@ static enum hp_err add_scope(struct walk *walk, Dwarf_Die *die, uint32_t depth, 
         entry = unit->spans[before].low;
     struct hp_scope scope = {
         .function = function_name(walk, die),
+        .file = dwarf_decl_file(die),
         .call_file = "",
         .first_line = integrated_number(die, DW_AT_decl_line),
         .parent = inlined ? walk->around[depth] : HP_SPAN_NONE,
         .entry = entry,
+        .inlined = inlined,
     };
     if (inlined) {
         scope.call_line = number_of(die, DW_AT_call_line);
         scope.call_discriminator = number_of(die, DW_AT_GNU_discriminator);
         if (walk->files && dwarf_hasattr(die, DW_AT_call_file))
             scope.call_file = hp_unit_file(walk->files, hp_die_number(die, DW_AT_call_file),
-                                           walk->directory, walk->strings);
+                                           unit->directory, walk->strings);
     }
     if (!scope.function || !scope.call_file)
         return hp_fail_nomem();
@@ -93,13 +96,30 @@ static enum hp_err visit(void *context, Dwarf_Die *die, uint32_t depth)
     return add_scope(walk, die, depth, tag == DW_TAG_inlined_subroutine);
 }
 
-enum hp_err hp_unit_load_scopes(struct hp_debug_unit *unit, Dwarf_Die *die, const char *directory,
+enum hp_err hp_unit_load_scopes(struct hp_debug_unit *unit, Dwarf_Die *die,
                                 struct hp_strings *strings)
 {
-    struct walk walk = {.unit = unit, .directory = directory, .strings = strings};
+    struct walk walk = {.unit = unit, .strings = strings};
     size_t n;
     if (dwarf_getsrcfiles(die, &walk.files, &n) != 0)
         walk.files = NULL;
     walk.around[0] = HP_SPAN_NONE;
     return hp_unit_walk(die, visit, &walk);
+}
+
+enum hp_err hp_scope_name(const struct hp_debug_unit *unit, struct hp_scope *scope,
+                          struct hp_strings *strings)
+{
+    if (scope->name)
+        return HP_OK;
+    char *readable = hp_demangle(scope->function, true);
+    const char *name = readable ? readable : *scope->function ? scope->function : "(unnamed)";
+    const char *file = hp_unit_path(scope->file, unit->directory, strings);
+    name = hp_strings_add(strings, name, strlen(name));
+    free(readable);
+    if (!name || !file)
+        return hp_fail_nomem();
+    scope->name = name;
+    scope->file = file;
+    return HP_OK;
 }

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reading one compilation unit: its line table and its inlined functions.
+ * Reading one compilation unit: its line table, and how its tree of DIEs is walked.
  */
 #include "base/grow.h"
-#include "symbols/demangle.h"
 #include "symbols/symbols_private.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* More inlined parts than a unit has. */
-#define MAX_INLINE_SPANS (1u << 22)
+/* More parts of functions than a unit has. */
+#define MAX_SPANS (1u << 22)
 
 const char *hp_unit_file(Dwarf_Files *files, size_t index, const char *directory,
                          struct hp_strings *strings)
 {
-    const char *name = dwarf_filesrc(files, index, NULL, NULL);
+    return hp_unit_path(dwarf_filesrc(files, index, NULL, NULL), directory, strings);
+}
+
+const char *hp_unit_path(const char *name, const char *directory, struct hp_strings *strings)
+{
     if (!name || !name[0])
         return "";
     /* libdw already prefixes files with the unit's directory; if that directory is relative
@@ -97,14 +100,14 @@ static enum hp_err add_lines(struct hp_debug_unit *unit, Dwarf_Lines *lines, siz
     return HP_OK;
 }
 
-enum hp_err hp_unit_load_lines(struct hp_debug_unit *unit, Dwarf_Die *die, const char *directory,
+enum hp_err hp_unit_load_lines(struct hp_debug_unit *unit, Dwarf_Die *die,
                                const struct hp_span_index *code, struct hp_strings *strings)
 {
     Dwarf_Lines *lines;
     size_t n;
     if (dwarf_getsrclines(die, &lines, &n) != 0)
         return HP_OK;
-    struct paths paths = {.directory = directory, .strings = strings};
+    struct paths paths = {.directory = unit->directory, .strings = strings};
     if (dwarf_getsrcfiles(die, &paths.files, &paths.n) != 0)
         paths.n = 0;
     paths.paths = calloc(paths.n + 1, sizeof(char *));
@@ -115,34 +118,8 @@ enum hp_err hp_unit_load_lines(struct hp_debug_unit *unit, Dwarf_Die *die, const
     return err;
 }
 
-/* --- Inlined functions ------------------------------------------------------------------------ */
-
-struct walk {
-    struct hp_debug_unit *unit;
-    const char *directory;
-    struct hp_strings *strings;
-    Dwarf_Files *files; /* NULL: none */
-};
-
-/* The name of the inlined function; NULL: memory ran out. */
-static const char *inlined_name(struct walk *walk, Dwarf_Die *die)
-{
-    Dwarf_Attribute attribute;
-    const char *name = NULL;
-    if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
-        dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
-        name = dwarf_formstring(&attribute);
-    char *readable = name ? hp_demangle(name, true) : NULL;
-    if (!name || !name[0])
-        name = dwarf_diename(die);
-    if (readable)
-        name = readable;
-    if (!name || !name[0])
-        name = "(unnamed)";
-    const char *kept = hp_strings_add(walk->strings, name, strlen(name));
-    free(readable);
-    return kept;
-}
+/* --- DIEs --------------------------------------------------------------------------------------
+ */
 
 uint64_t hp_die_number(Dwarf_Die *die, unsigned attribute_name)
 {
@@ -158,7 +135,7 @@ enum hp_err hp_unit_add_spans(struct hp_debug_unit *unit, Dwarf_Die *die, uint32
 {
     Dwarf_Addr base, start, end;
     for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;) {
-        if (unit->n_spans >= MAX_INLINE_SPANS)
+        if (unit->n_spans >= MAX_SPANS)
             break;
         if (start >= end)
             continue;
@@ -167,32 +144,6 @@ enum hp_err hp_unit_add_spans(struct hp_debug_unit *unit, Dwarf_Die *die, uint32
         unit->spans[unit->n_spans++] =
             (struct hp_symbol_span){.low = start, .high = end, .depth = depth, .id = id};
     }
-    return HP_OK;
-}
-
-static enum hp_err add_inline(void *context, Dwarf_Die *die, uint32_t depth)
-{
-    struct walk *walk = context;
-    struct hp_debug_unit *unit = walk->unit;
-    if (dwarf_tag(die) != DW_TAG_inlined_subroutine)
-        return HP_OK;
-    size_t before = unit->n_spans;
-    HP_TRY(hp_unit_add_spans(unit, die, depth, (uint32_t)unit->n_inlines));
-    if (unit->n_spans == before)
-        return HP_OK;
-    HP_TRY(hp_grow(&unit->inlines, &unit->inlines_capacity, unit->n_inlines + 1,
-                   sizeof *unit->inlines));
-    uint64_t line = hp_die_number(die, DW_AT_call_line), file = hp_die_number(die, DW_AT_call_file);
-    struct hp_inline found = {
-        .name = inlined_name(walk, die),
-        .call_file = "",
-        .call_line = line <= UINT32_MAX ? (uint32_t)line : 0,
-    };
-    if (walk->files && dwarf_hasattr(die, DW_AT_call_file))
-        found.call_file = hp_unit_file(walk->files, file, walk->directory, walk->strings);
-    if (!found.name || !found.call_file)
-        return hp_fail_nomem();
-    unit->inlines[unit->n_inlines++] = found;
     return HP_OK;
 }
 
@@ -253,14 +204,4 @@ enum hp_err hp_unit_walk(Dwarf_Die *unit, hp_die_visit *visit, void *context)
         next <= unit_start)
         return HP_OK;
     return walk_tree(unit, next - unit_start, visit, context);
-}
-
-enum hp_err hp_unit_load_inlines(struct hp_debug_unit *unit, Dwarf_Die *die, const char *directory,
-                                 struct hp_strings *strings)
-{
-    struct walk walk = {.unit = unit, .directory = directory, .strings = strings};
-    size_t n;
-    if (dwarf_getsrcfiles(die, &walk.files, &n) != 0)
-        walk.files = NULL;
-    return hp_unit_walk(die, add_inline, &walk);
 }

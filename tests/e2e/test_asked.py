@@ -114,7 +114,8 @@ class Asked(lib.E2E):
         done = lib.run([lib.HOTPATH, "compare", "--json", "--filter", "a > 10k", self.profile.path, self.profile.path])
         moves = json.loads(done.stdout)["comparison"]["moves"]
         self.assertEqual({m["name"] for m in self.some(moves)},
-                         {f["name"] for f in self.profile.json["functions"] if f["self"] > 10000})
+                         {f["name"] for f in lib.report_json(self.profile.path, "--physical")["functions"]
+                          if f["self"] > 10000})
 
     def test_annotate_a_part_of_a_name(self):
         names = [f["name"] for f in lib.report_json(self.profile.path, "--plt")["functions"]]

@@ -280,7 +280,7 @@ class MergeAndCompare(Profiles):
         one, two = self.record("one", "90000", "10"), self.record("two", "10", "90000")
         result = self.compared(one, two)
         shares = []
-        for profile in (self.report(one), self.report(two)):
+        for profile in (self.report(path, "--physical") for path in (one, two)):
             total = profile["summary"]["instructions"]
             shares.append({f["address"]: f["self"] / total for f in profile["functions"]})
         expected = sum(min(share, shares[1].get(place, 0)) for place, share in shares[0].items())

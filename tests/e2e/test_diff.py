@@ -200,12 +200,15 @@ class Versions(DiffCase):
         text = version()
         inlined = text.replace("int leaf(int x)", "static inline __attribute__((always_inline)) int leaf(int x)")
         old, new = self.pair(text, inlined)
-        diff = self.diff(old, new)
+        leaf = self.function(self.diff(old, new), "leaf")  # less: it is no longer called
+        self.assertEqual((leaf["status"], leaf["new_calls"]), ("same", leaf["old_calls"]))
+        self.assertTrue(0 < leaf["new"] < leaf["old"], leaf)
+        diff = self.diff(old, new, "--physical")
         leaf = self.function(diff, "leaf")
         self.assertEqual((leaf["status"], leaf["new"], leaf["inlined_in"]), ("removed", 0, "slow"))
-        back = self.diff(new, old)
+        back = self.diff(new, old, "--physical")
         self.assertEqual(self.function(back, "leaf")["inlined_in"], "slow")
-        out = self.good("diff", old, new).decode()
+        out = self.good("diff", "--physical", old, new).decode()
         self.assertIn("leaf (now inlined in slow)", out)
 
     def test_loops_with_more_iterations(self):

@@ -137,13 +137,14 @@ class Views(Case):
     def report(self, profile, view):
         import json
         if (profile, view) not in self.reports:
-            self.reports[profile, view] = json.loads(self.good("report", profile, view, "--json", "--plt"))[view]
+            self.reports[profile, view] = json.loads(self.good("report", profile, view, "--json", "--plt", "--physical"))[view]
         return self.reports[profile, view]
 
     def export(self, form, profile, name=None):
-        """With stubs, as the file has them: test_plt.py is about exports without."""
+        """With stubs and without inlined functions, as the file has them: test_plt.py and
+        test_inlined.py are about other exports."""
         out = self.path(name or form)
-        status, stdout, err = self.hotpath("export", "--plt", "--format", form, "-o", out, profile)
+        status, stdout, err = self.hotpath("export", "--plt", *["--physical"] * (form != "callgrind"), "--format", form, "-o", out, profile)
         total = self.report(profile, "summary")["instructions"]
         self.assertEqual((status, stdout), (0, b""), err)
         self.assertIn(b"%d of %d instructions" % (total, total), err)

@@ -118,7 +118,8 @@ class Html(util_cli.Case):
         """What rows refer to, as the report has it."""
         functions, blocks = rows(data["functions"]), rows(data["blocks"])
         module = lambda row: data["modules"]["name"][row["module"]] if row["module"] >= 0 else ""
-        place = lambda row: "%s+0x%s" % (module(row), row["offset"]) if module(row) else ""
+        is_place = lambda row: module(row) and int(row["offset"], 16) >> 63 == 0  # not inlined
+        place = lambda row: "%s+0x%s" % (module(row), row["offset"]) if is_place(row) else ""
         file = lambda index: data["files"]["path"][index] if index >= 0 else ""
         name = lambda index: functions[index]["name"] if index >= 0 else ""
         return functions, blocks, module, place, file, name

@@ -49,7 +49,8 @@ class Plt(Case):
         return self.good(*arguments).decode()
 
     def report(self, profile, *options):
-        return json.loads(self.text("report", profile, "--json", *options))
+        """Without inlined functions: their contexts are estimates."""
+        return json.loads(self.text("report", profile, "--json", "--physical", *options))
 
     def check(self, profile):
         """Sums are kept, and no stub is left; returns both reports."""

@@ -2,6 +2,7 @@
 #include "diff/diff.h"
 
 #include "cli/cli.h"
+#include "profile/unfold.h"
 
 struct request {
     struct hp_cli_output output;
@@ -22,7 +23,7 @@ static const struct hp_option rows[] = {
     {"exit-code", 0, HP_FLAG(exit_code), NULL,
      "exit with 1 when a function changed by the threshold or more"},
     HP_OPTION_FULL_NAMES(output.full_names),
-    HP_OPTION_PLT(output.plt),
+    HP_SHOWN_OPTIONS(output.shown),
     {"json", 'j', HP_FLAG(output.json), NULL, "JSON, for scripts"},
     {0},
 };
@@ -44,10 +45,15 @@ static enum hp_err run(struct hp_invocation *call)
         HP_TRY(hp_parse_percent(r->threshold, &print.threshold));
     HP_TRY(hp_cli_load(print.old_name, &old));
     HP_TRY(hp_cli_load(print.new_name, &new));
-    HP_TRY(hp_cli_fold(old, r->output.plt));
-    HP_TRY(hp_cli_fold(new, r->output.plt));
-    HP_TRY(hp_digest_make(old, &(struct hp_digest_options){.other = new}, &old_digest));
-    HP_TRY(hp_digest_make(new, &(struct hp_digest_options){.other = old}, &new_digest));
+    HP_TRY(hp_profile_forget_inlined(old, new));
+    HP_TRY(hp_profile_forget_inlined(new, old));
+    HP_TRY(hp_cli_show(old, &r->output.shown));
+    HP_TRY(hp_cli_show(new, &r->output.shown));
+    bool unfolded = !r->output.shown.physical;
+    HP_TRY(hp_digest_make(old, &(struct hp_digest_options){.other = new, .unfolded = unfolded},
+                          &old_digest));
+    HP_TRY(hp_digest_make(new, &(struct hp_digest_options){.other = old, .unfolded = unfolded},
+                          &new_digest));
     HP_TRY(hp_diff_make(old_digest, new_digest, &r->sources, &diff));
     hp_cli_style(&print.report, stdout);
     HP_TRY(hp_diff_print(diff, &print, stdout));

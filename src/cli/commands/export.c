@@ -19,7 +19,7 @@ struct request {
     struct hp_export_request request; /* its file: that of `out`, or stdout */
     uint64_t interval;
     uint32_t thread;
-    bool plt;
+    struct hp_cli_shown shown;
     struct hp_outfile out, second;
 };
 
@@ -94,7 +94,8 @@ static enum hp_err check_options(const struct request *e)
         {"table", e->request.table, of_profile},
         {"metric", e->request.metric, of_profile},
         {"machine", session->machine, e->format->timing},
-        {"plt", e->plt, e->format->functions},
+        {"plt", e->shown.plt, e->format->functions},
+        {"physical", e->shown.physical, e->format->inlined},
         {"interval", e->interval != HP_NOT_SAID, e->format->intervals},
         {"thread", e->thread_name, !of_profile},
         {"from", session->from, !of_profile},
@@ -208,7 +209,9 @@ static enum hp_err convert(struct request *e, const char *file)
 {
     struct hp_profile *profile HP_CLEANUP(hp_cli_free_profile) = NULL;
     HP_TRY(hp_cli_load(file, &profile));
-    HP_TRY(hp_cli_fold(profile, e->plt || !e->format->functions));
+    e->shown.physical |= !e->format->inlined;
+    if (e->format->functions)
+        HP_TRY(hp_cli_show(profile, &e->shown));
     HP_TRY(open_files(e, e->pattern));
     e->request.profile = profile;
     HP_TRY(tell_left_out(e, e->format->write(&e->request)));
@@ -257,7 +260,7 @@ static const struct hp_option rows[] = {
      "of a profile: counts of this hot path table, not the exact ones"},
     {"metric", 0, HP_TEXT(request.metric), "NAME",
      "of a profile: instructions (default) or cycles"},
-    HP_OPTION_PLT(plt),
+    HP_SHOWN_OPTIONS(shown),
     {"machine", 'm', HP_TEXT(session.settings.machine), "MACHINE",
      "of a pipeline log: the machine (default: modern): {}, or a file"},
     {"interval", 0, HP_COUNT(interval), "N",

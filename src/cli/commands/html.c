@@ -13,7 +13,8 @@ struct request {
     const struct hp_profile *profile;
     struct hp_page_diff diff;
     const char *path, *template;
-    bool compares, data, quiet, plt;
+    bool compares, data, quiet;
+    struct hp_cli_shown shown;
 };
 
 static const struct hp_option rows[] = {
@@ -30,7 +31,7 @@ static const struct hp_option rows[] = {
      "with --diff: where the source of the new version is"},
     {"data", 0, HP_FLAG(data), NULL,
      "only the data that is in the page, as JSON (default: to standard output)"},
-    HP_OPTION_PLT(plt),
+    HP_SHOWN_OPTIONS(shown),
     {"quiet", 'q', HP_FLAG(quiet), NULL, "no closing line"},
     {0},
 };
@@ -75,10 +76,11 @@ static enum hp_err check(const struct hp_invocation *call, const struct request 
     return HP_OK;
 }
 
-static enum hp_err load(const char *file, bool plt, struct hp_profile **profile)
+static enum hp_err load(const char *file, const struct hp_cli_shown *shown,
+                        struct hp_profile **profile)
 {
     HP_TRY(hp_cli_load(file, profile));
-    return hp_cli_fold(*profile, plt);
+    return hp_cli_show(*profile, shown);
 }
 
 /* "x.html" for "x.hotpath", "x.diff.html" for what changed up to it. */
@@ -102,9 +104,10 @@ static enum hp_err run(struct hp_invocation *call)
     const char *file = call->words[r->compares];
     if (!r->data)
         HP_TRY(hp_page_template(&template));
+    r->shown.physical |= r->compares; /* the comparison goes by code */
     if (r->compares)
-        HP_TRY(load(call->words[0], r->plt, &old));
-    HP_TRY(load(file, r->plt, &profile));
+        HP_TRY(load(call->words[0], &r->shown, &old));
+    HP_TRY(load(file, &r->shown, &profile));
     r->template = template;
     r->profile = r->diff.new = profile;
     r->diff.old = old;

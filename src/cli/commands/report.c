@@ -65,7 +65,7 @@ static const struct hp_option rows[] = {
     {"verbose", 0, HP_FLAG(output.verbose), NULL,
      "say also what the engine did: blocks, segments, links, traces"},
     HP_OPTION_FULL_NAMES(output.full_names),
-    HP_OPTION_PLT(output.plt),
+    HP_SHOWN_OPTIONS(output.shown),
     {"threads", 0, HP_TEXT(output.threads), "each|all",
      "counts thread by thread, or of all together (default)"},
     HP_QUERY_OPTIONS(output.query),
@@ -96,7 +96,7 @@ static enum hp_err run(struct hp_invocation *call)
     HP_TRY(read_by(r->by, &report));
     report.no_run = r->no_run;
     HP_TRY(hp_cli_load(call->words[0], &profile));
-    HP_TRY(hp_cli_fold(profile, r->output.plt));
+    HP_TRY(hp_cli_show(profile, &r->output.shown));
     return hp_cli_write_report(profile, &report, r->path);
 }
 

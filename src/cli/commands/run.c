@@ -14,7 +14,7 @@ static const struct hp_option rows[] = {
     {"verbose", 0, HP_FLAG(output.verbose), NULL,
      "say also what the engine did: blocks, segments, links, traces"},
     HP_OPTION_FULL_NAMES(output.full_names),
-    HP_OPTION_PLT(output.plt),
+    HP_SHOWN_OPTIONS(output.shown),
     {"threads", 0, HP_TEXT(output.threads), "each|all",
      "counts thread by thread, or of all together (default)"},
     HP_QUERY_OPTIONS(output.query),
@@ -42,7 +42,7 @@ static enum hp_err print(const struct hp_profile *profile, const struct hp_repor
 static enum hp_err show(struct request *r, struct hp_profile *profile,
                         struct hp_report_options *report)
 {
-    HP_TRY(hp_cli_fold(profile, r->output.plt));
+    HP_TRY(hp_cli_show(profile, &r->output.shown));
     if (!r->json) {
         hp_cli_style(report, stderr);
         return print(profile, report);
@@ -60,6 +60,7 @@ static enum hp_err run(struct hp_invocation *call)
     struct hp_profile *profile HP_CLEANUP(hp_cli_free_profile) = NULL;
     HP_TRY(hp_cli_report_options(&r->output, &report));
     r->session.settings.lines = r->json ? HP_LINES_ALL : hp_cli_lines(&report);
+    r->session.settings.physical = r->output.shown.physical;
     HP_TRY(hp_cli_recording_begin(&r->session, call, r->json));
     enum hp_err err = hp_session_run(&r->session.settings, call->words, &profile, &call->status);
     if (err == HP_OK)

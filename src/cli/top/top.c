@@ -72,7 +72,7 @@ static void wish(struct request *top)
     hp_top_filter_set(&top->kept, hp_top_place(&top->state)->filter, top->wish.kinds);
     top->wish.passes = top->kept.is == HP_TOP_FILTER_NONE ? NULL : passes;
     top->wish.context = top;
-    top->wish.stubs = top->report.plt;
+    top->wish.stubs = top->report.shown.plt;
 }
 
 /* The board keeps rows by share, or by how often; the rest of the order is ours. */
@@ -292,7 +292,7 @@ static enum hp_err show_results(struct request *top, struct hp_profile *profile,
     if (path)
         HP_TRY(hp_profile_save(profile, path));
     if (!top->session.quiet) {
-        HP_TRY(hp_cli_fold(profile, top->report.plt));
+        HP_TRY(hp_cli_show(profile, &top->report.shown));
         hp_cli_style(report, stderr);
         HP_TRY(hp_report(profile, report, stderr));
     }
@@ -315,6 +315,7 @@ static enum hp_err run_top(struct request *top, const struct hp_invocation *call
     struct hp_strbuf list HP_CLEANUP(hp_strbuf_fini) = {0};
     HP_TRY(hp_cli_report_options(&top->report, &report));
     settings->lines = top->output ? HP_LINES_ALL : hp_cli_lines(&report);
+    settings->physical = top->report.shown.physical;
     HP_TRY(begin_state(top));
     if (top->interval_text)
         HP_TRY(read_interval(top->interval_text, &top->interval));
@@ -356,7 +357,7 @@ static const struct hp_option rows[] = {
     HP_QUERY_OPTIONS(report.query),
     HP_THREAD_OPTIONS(report.query),
     HP_OPTION_FULL_NAMES(report.full_names),
-    HP_OPTION_PLT(report.plt),
+    HP_SHOWN_OPTIONS(report.shown),
     {"output", 'o', HP_TEXT(output), "FILE", "keep the profile, as hotpath record does"},
     {"profile", 'p', HP_TEXT(session.settings.profile), "LIST",
      "what to make of it besides exact, joined by commas: loops, paths, hotspots (default: all "

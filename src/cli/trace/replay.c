@@ -12,7 +12,7 @@ static const struct hp_option rows[] = {
     {"view", 'v', HP_TEXT(output.view), "VIEW", "what to print (see hotpath report)"},
     {"top", 'n', HP_COUNT(output.top), "N", "rows to print (default 20; 0: all)"},
     {"json", 'j', HP_FLAG(output.json), NULL, "print JSON"},
-    HP_OPTION_PLT(output.plt),
+    HP_SHOWN_OPTIONS(output.shown),
     {"salvage", 0, HP_FLAG(session.settings.salvage), NULL,
      "skip damaged parts and note them, instead of giving up"},
     {0},
@@ -25,11 +25,12 @@ static enum hp_err run(struct hp_invocation *call)
     struct hp_profile *profile HP_CLEANUP(hp_cli_free_profile) = NULL;
     HP_TRY(hp_cli_report_options(&r->output, &report));
     r->session.settings.lines = r->path ? HP_LINES_ALL : hp_cli_lines(&report);
+    r->session.settings.physical = r->output.shown.physical;
     HP_TRY(hp_cli_session_begin(&r->session));
     HP_TRY(hp_session_replay(&r->session.settings, call->words[0], &profile));
     if (r->path)
         return hp_profile_save(profile, r->path);
-    HP_TRY(hp_cli_fold(profile, r->output.plt));
+    HP_TRY(hp_cli_show(profile, &r->output.shown));
     return hp_cli_write_report(profile, &report, NULL);
 }
 

@@ -326,4 +326,5 @@ const struct hp_export_format hp_format_chrome = {
     .summary = "phases as trace events, for Perfetto and chrome://tracing",
     .write = write_chrome,
     .functions = true,
+    .inlined = true,
 };

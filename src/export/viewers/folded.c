@@ -61,4 +61,5 @@ const struct hp_export_format hp_format_folded = {
     .summary = "calling contexts, a line each, for flame graphs",
     .write = write_folded,
     .functions = true,
+    .inlined = true,
 };

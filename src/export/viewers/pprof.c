@@ -187,7 +187,8 @@ static void put_function(struct writer *w, uint32_t function)
     bool known = function < w->profile->n_functions;
     const struct hp_pfunction *f = known ? &w->profile->functions[function] : &unknown;
     uint64_t id = function + 1u, module = f->place.module + 1u; /* 0: not known */
-    put_numbers(&w->message, 3, (uint64_t[]){id, module, module ? f->place.offset : 0});
+    bool placed = module && !hp_place_is_inlined(f->place);
+    put_numbers(&w->message, 3, (uint64_t[]){id, module, placed ? f->place.offset : 0});
     put_numbers(&w->part, 2, (uint64_t[]){id, f->line});
     put_bytes(&w->message, LOCATION_LINE, &w->part);
     put_message(w, PROFILE_LOCATION);
@@ -209,7 +210,8 @@ static enum hp_err put_mappings(struct writer *w)
     for (size_t i = 0; i < p->n_functions; i++) {
         const struct hp_pfunction *f = &p->functions[i];
         uint64_t end = hp_saturating_add(f->place.offset, f->size ? f->size : 1);
-        if (f->place.module != HP_PROFILE_NONE && end > limits[f->place.module])
+        if (f->place.module != HP_PROFILE_NONE && !hp_place_is_inlined(f->place) &&
+            end > limits[f->place.module])
             limits[f->place.module] = end;
     }
     for (size_t i = 0; i < p->n_modules; i++) {
@@ -281,4 +283,5 @@ const struct hp_export_format hp_format_pprof = {
     .summary = "calling contexts, for pprof and what reads its files",
     .write = write_pprof,
     .functions = true,
+    .inlined = true,
 };

@@ -214,4 +214,5 @@ const struct hp_export_format hp_format_speedscope = {
     .summary = "calling contexts by thread, for speedscope",
     .write = write_speedscope,
     .functions = true,
+    .inlined = true,
 };

@@ -15,6 +15,7 @@ static int compare_functions(const void *a, const void *b)
 /* `functions` has one more, for what is in none. */
 static enum hp_err weigh(const struct hp_annotator *a, struct hp_hot_function *functions)
 {
+    const uint32_t *of = a->range_functions;
     const struct hp_profile *p = a->tables->profile;
     struct hp_rows rows HP_CLEANUP(hp_rows_fini) = {0};
     for (uint32_t i = 0; i < p->n_functions; i++)
@@ -29,6 +30,9 @@ static enum hp_err weigh(const struct hp_annotator *a, struct hp_hot_function *f
             hp_add_up(&f->weight,
                       hp_saturating_mul(a->tables->block_counts[i], p->blocks[i].insns));
     }
+    for (size_t i = 0; of && i < p->n_inlined_ranges; i++)
+        if (of[i] != HP_PROFILE_NONE && a->tables->block_counts[p->inlined_ranges[i].block])
+            functions[of[i]].name = a->options->n_names;
     if (a->by == HP_ANNOTATE_INSTRUCTIONS)
         return HP_OK;
     HP_TRY(hp_view_instructions.make(&rows, a->tables));
@@ -102,6 +106,7 @@ enum hp_err hp_annotate(const struct hp_profile *profile, const struct hp_annota
     struct hp_annotator annotator HP_CLEANUP(hp_annotator_fini) = {0};
     HP_TRY(hp_tables_init(&tables, profile));
     HP_TRY(hp_annotator_init(&annotator, &tables, options, out));
+    HP_TRY(hp_annotator_find_inlined(&annotator));
     flockfile(out); /* the tables use the unlocked calls */
     enum hp_err err = annotate(&annotator);
     funlockfile(out);

@@ -43,13 +43,14 @@ struct hp_code_line {
     uint32_t line;
     const char *inlined;
     uint64_t count; /* executions by blocks */
+    uint64_t copy;  /* where its function was inlined: offset of its start there; 0: it was not */
 };
 
 /* A function, and what it comes to in the annotator's unit. */
 struct hp_hot_function {
     uint32_t function;
-    size_t name; /* the first that it was asked for by; SIZE_MAX: it was not executed */
-    uint64_t weight;
+    size_t name;     /* the first that it was asked for by; SIZE_MAX: it was not executed */
+    uint64_t weight; /* of code of its own */
 };
 
 /* What weights are: parts of cycles, cycles of samples (hp_insns.weight), instructions. */
@@ -67,6 +68,8 @@ struct hp_annotator {
     struct hp_strings texts;
     struct hp_lists blocks, insns; /* by function */
     const bool *wanted;            /* by block: only their code; NULL (the default): all */
+    /* By inlined range: its function. NULL: functions are shown as they have code. */
+    uint32_t *range_functions;
     struct hp_annotated_module {
         struct hp_module_code *code;
         char *missing; /* why there is none; NULL: nobody asked */
@@ -90,6 +93,33 @@ enum hp_err hp_annotator_code(struct hp_annotator *annotator, uint32_t function,
                               struct hp_function_code *code);
 void hp_function_code_fini(struct hp_function_code *code);
 
+/* A place where a function was inlined. */
+struct hp_inlined_place {
+    uint32_t caller;  /* function; HP_PROFILE_NONE unknown */
+    const char *file; /* of the call; "" unknown */
+    uint32_t line;
+    double weight; /* of its code there, with what is inlined into that */
+};
+
+struct hp_inlined_places {
+    struct hp_inlined_place *places; /* the heaviest first */
+    size_t n, capacity;
+};
+
+/* Prepares for what follows, of a profile that was unfolded. */
+enum hp_err hp_annotator_find_inlined(struct hp_annotator *annotator);
+
+/* The code of a function, as hp_annotator_code() has it, and that where it was inlined into others,
+ * if it was: then the function's weight is that of all. What was made stays on failure. */
+enum hp_err hp_annotator_all_code(struct hp_annotator *annotator, struct hp_hot_function *function,
+                                  struct hp_function_code *code, struct hp_inlined_places *places);
+void hp_inlined_places_fini(struct hp_inlined_places *places);
+
+/* Adds the code of a part of a block; then puts all code in order, each instruction once. */
+enum hp_err hp_annotator_add_range(struct hp_annotator *annotator, uint32_t block, uint32_t from,
+                                   uint32_t to, struct hp_function_code *code);
+void hp_function_code_join(struct hp_function_code *code);
+
 /* What stands beside a line of code. */
 struct hp_code_numbers {
     struct hp_insn_facts facts; /* all zero where the machine knows no instruction */
@@ -105,7 +135,7 @@ double hp_annotator_share(const struct hp_annotator *annotator, double weight);
 struct hp_annotated_line {
     const char *file;
     uint32_t line;
-    struct hp_estimate times; /* of its most often executed instruction */
+    struct hp_estimate times; /* of its most often executed instruction, in each copy of it */
     double weight;
     double retired; /* instructions, as the machine saw them; of blocks: executed */
     double causes[HP_CAUSES], cycles; /* exact ones */

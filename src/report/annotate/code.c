@@ -50,6 +50,7 @@ void hp_annotator_fini(struct hp_annotator *a)
     hp_decoder_free(a->decoder);
     hp_sources_fini(&a->sources);
     hp_strings_fini(&a->texts);
+    free(a->range_functions);
     *a = (struct hp_annotator){0};
 }
 
@@ -236,21 +237,45 @@ static bool drop_known_blocks(struct hp_function_code *code)
     return any;
 }
 
+static enum hp_err add_insn(const struct hp_profile *p, uint32_t i, struct hp_function_code *code)
+{
+    const struct hp_pinsn *insn = &p->insns[i];
+    return add_line(code, (struct hp_code_line){.place = insn->place,
+                                                .version = insn->version,
+                                                .length = insn->length,
+                                                .insn = i,
+                                                .text = hp_text(insn->text),
+                                                .file = hp_text(insn->file),
+                                                .line = insn->line,
+                                                .inlined = hp_text(insn->inlined)});
+}
+
+enum hp_err hp_annotator_add_range(struct hp_annotator *a, uint32_t block, uint32_t from,
+                                   uint32_t to, struct hp_function_code *code)
+{
+    const struct hp_profile *p = a->tables->profile;
+    const struct hp_pblock *b = &p->blocks[block];
+    struct hp_function_code whole HP_CLEANUP(hp_function_code_fini) = {0};
+    struct hp_place low = {b->place.module, b->place.offset + from};
+    struct hp_place high = {b->place.module, b->place.offset + to};
+    size_t at = HP_BISECT(i, 0, p->n_insns, hp_place_compare(p->insns[i].place, low) < 0);
+    for (; at < p->n_insns && hp_place_compare(p->insns[at].place, high) < 0; at++)
+        HP_TRY(add_insn(p, (uint32_t)at, code));
+    HP_TRY(add_block(a, block, &whole));
+    for (size_t i = 0; i < whole.n; i++)
+        if (hp_place_compare(whole.lines[i].place, low) >= 0 &&
+            hp_place_compare(whole.lines[i].place, high) < 0)
+            HP_TRY(add_line(code, whole.lines[i]));
+    code->missing = whole.missing ? whole.missing : code->missing;
+    return HP_OK;
+}
+
 static enum hp_err collect(struct hp_annotator *a, uint32_t function, struct hp_function_code *code)
 {
     const struct hp_profile *p = a->tables->profile;
     uint32_t first = hp_lists_first(&a->insns, function);
-    for (uint32_t i = first; i != HP_PROFILE_NONE; i = a->insns.next[i]) {
-        const struct hp_pinsn *insn = &p->insns[i];
-        HP_TRY(add_line(code, (struct hp_code_line){.place = insn->place,
-                                                    .version = insn->version,
-                                                    .length = insn->length,
-                                                    .insn = i,
-                                                    .text = hp_text(insn->text),
-                                                    .file = hp_text(insn->file),
-                                                    .line = insn->line,
-                                                    .inlined = hp_text(insn->inlined)}));
-    }
+    for (uint32_t i = first; i != HP_PROFILE_NONE; i = a->insns.next[i])
+        HP_TRY(add_insn(p, i, code));
     first = hp_lists_first(&a->blocks, function);
     for (uint32_t i = first; i != HP_PROFILE_NONE; i = a->blocks.next[i])
         if (a->tables->block_counts[i] && (!a->wanted || a->wanted[i]))
@@ -262,12 +287,17 @@ enum hp_err hp_annotator_code(struct hp_annotator *a, uint32_t function,
                               struct hp_function_code *code)
 {
     HP_TRY(collect(a, function, code));
+    hp_function_code_join(code);
+    return HP_OK;
+}
+
+void hp_function_code_join(struct hp_function_code *code)
+{
     if (code->n)
         qsort(code->lines, code->n, sizeof *code->lines, compare_code);
     join_lines(code);
     if (!drop_known_blocks(code))
         code->missing = NULL;
-    return HP_OK;
 }
 
 /* --- Numbers ---------------------------------------------------------------------------------- */
@@ -303,15 +333,21 @@ static int compare_lines(const void *a, const void *b, void *context)
     const struct hp_code_line *y = *(const struct hp_code_line *const *)b;
     const char *own = context;
     return HP_COMPARE(strcmp(x->file, own) != 0, strcmp(y->file, own) != 0)
-               ?: strcmp(x->file, y->file) ?: HP_COMPARE(x->line, y->line) ?: HP_COMPARE(x, y);
+               ?: strcmp(x->file, y->file) ?: HP_COMPARE(x->line, y->line)
+               ?: HP_COMPARE(x->copy, y->copy) ?: HP_COMPARE(x, y);
 }
 
+/* `most`: the executions of one instruction that its copy of the line has so far. */
 static void add_code(const struct hp_annotator *a, const struct hp_code_line *code,
-                     struct hp_annotated_line *line)
+                     struct hp_annotated_line *line, struct hp_estimate *most)
 {
     struct hp_code_numbers n = hp_code_numbers(a, code);
-    if (!line->file || n.times.value > line->times.value)
-        line->times = n.times;
+    if (n.times.value > most->value) {
+        line->times.value += n.times.value - most->value;
+        line->times.low += n.times.low - most->low;
+        line->times.high += n.times.high - most->high;
+        *most = n.times;
+    }
     line->file = code->file;
     line->line = code->line;
     line->weight += n.weight;
@@ -327,6 +363,7 @@ enum hp_err hp_annotator_lines(const struct hp_annotator *a, uint32_t function,
     const char *file = hp_text(a->tables->profile->functions[function].file);
     const struct hp_code_line **sorted HP_CLEANUP(hp_free) = calloc(code->n + 1, sizeof(void *));
     struct hp_annotated_line *all = *lines = calloc(code->n + 1, sizeof **lines);
+    struct hp_estimate most = {0};
     size_t used = *n = 0;
     if (!all || !sorted)
         return hp_fail_nomem();
@@ -337,8 +374,10 @@ enum hp_err hp_annotator_lines(const struct hp_annotator *a, uint32_t function,
     for (size_t i = 0; i < used; i++) {
         bool same = i && sorted[i]->line == sorted[i - 1]->line &&
                     strcmp(sorted[i]->file, sorted[i - 1]->file) == 0;
+        if (!same || sorted[i]->copy != sorted[i - 1]->copy)
+            most = (struct hp_estimate){0};
         *n += !same;
-        add_code(a, sorted[i], &all[*n - 1]);
+        add_code(a, sorted[i], &all[*n - 1], &most);
     }
     for (size_t i = 0; i < *n; i++)
         for (int k = 0; k < HP_CAUSES; k++)

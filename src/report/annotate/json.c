@@ -77,14 +77,33 @@ static void put_line(struct writer *w, const struct hp_annotated_line *line)
     hp_json_end_object(json);
 }
 
-static enum hp_err put_function(struct writer *w, const struct hp_hot_function *function)
+static void put_places(struct writer *w, const struct hp_inlined_places *places)
 {
+    hp_json_put_array(&w->json, "inlined_at");
+    for (size_t i = 0; i < places->n; i++) {
+        const struct hp_inlined_place *place = &places->places[i];
+        hp_json_begin_object(&w->json);
+        hp_json_put_string(
+            &w->json, "function",
+            place->caller == HP_PROFILE_NONE ? "" : w->a->tables->functions[place->caller]);
+        hp_json_put_string(&w->json, "file", place->file);
+        hp_json_put_uint(&w->json, "line", place->line);
+        hp_json_put_fixed(&w->json, "share", hp_annotator_share(w->a, place->weight), 6);
+        hp_json_end_object(&w->json);
+    }
+    hp_json_end_array(&w->json);
+}
+
+static enum hp_err put_function(struct writer *w, struct hp_hot_function of)
+{
+    const struct hp_hot_function *function = &of;
     const struct hp_pfunction *f = &w->a->tables->profile->functions[function->function];
+    struct hp_inlined_places places HP_CLEANUP(hp_inlined_places_fini) = {0};
     struct hp_json *json = &w->json;
     struct hp_function_code code HP_CLEANUP(hp_function_code_fini) = {0};
     struct hp_annotated_line *lines HP_CLEANUP(hp_free) = NULL;
     size_t n_lines;
-    HP_TRY(hp_annotator_code(w->a, function->function, &code));
+    HP_TRY(hp_annotator_all_code(w->a, &of, &code, &places));
     HP_TRY(hp_annotator_lines(w->a, function->function, &code, &lines, &n_lines));
     hp_json_begin_object(json);
     hp_json_put_string(json, "name", w->a->tables->functions[function->function]);
@@ -93,6 +112,7 @@ static enum hp_err put_function(struct writer *w, const struct hp_hot_function *
     hp_json_put_uint(json, "line", f->line);
     hp_json_put_fixed(json, "share", hp_annotator_share(w->a, (double)function->weight), 6);
     hp_json_put_string(json, "missing", code.missing);
+    put_places(w, &places);
     hp_json_put_array(json, "lines");
     for (size_t i = 0; i < n_lines; i++)
         put_line(w, &lines[i]);
@@ -118,7 +138,7 @@ enum hp_err hp_annotate_json(struct hp_annotator *a, const struct hp_hot_functio
     hp_json_put_string(&w.json, "by", units[a->by]);
     hp_json_put_array(&w.json, "functions");
     for (size_t i = 0; i < n; i++)
-        HP_TRY(put_function(&w, &functions[i]));
+        HP_TRY(put_function(&w, functions[i]));
     hp_json_end_array(&w.json);
     hp_json_end_object(&w.json);
     return hp_json_finish(&w.json);

@@ -8,7 +8,8 @@
 #define EVENTS_SHOWN 2
 #define CAUSES_SHOWN 2
 #define NARROW       100 /* columns: with fewer, one event */
-#define MOST_BETWEEN 20  /* source lines between two that have code */
+#define PLACES_SHOWN 10
+#define MOST_BETWEEN 20 /* source lines between two that have code */
 
 /* What a table is of: the code of a function, or the source lines of a file. */
 struct listing {
@@ -421,14 +422,46 @@ static enum hp_err print_note(struct hp_annotator *a, const char *before, const 
     return text.failed ? hp_fail_nomem() : HP_OK;
 }
 
-static enum hp_err print_function(struct hp_annotator *a, const struct hp_hot_function *function)
+/* "  inlined at demo.c:12 in main (23.3%)" */
+static enum hp_err print_places(struct hp_annotator *a, const struct hp_inlined_places *places)
 {
+    struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
+    for (size_t i = 0; i < places->n && i < PLACES_SHOWN; i++) {
+        const struct hp_inlined_place *place = &places->places[i];
+        hp_strbuf_add(&text, "  inlined");
+        if (*place->file) {
+            hp_strbuf_add(&text, " at ");
+            hp_put_source_place(hp_base_name(place->file), place->line, &text);
+        }
+        if (place->caller != HP_PROFILE_NONE) {
+            hp_strbuf_add(&text, " in ");
+            hp_put_function(a->tables, place->caller, &text);
+        }
+        hp_strbuf_format(&text, " (%s)", HP_PERCENT(hp_annotator_share(a, place->weight)));
+        HP_TRY(print_line(a, false, &text));
+    }
+    if (places->n > PLACES_SHOWN)
+        fprintf(a->out, "  ... and at %zu more places\n", places->n - PLACES_SHOWN);
+    return HP_OK;
+}
+
+/* Of an inlined function the source lines, wherever their code is; then code of its own. */
+static enum hp_err print_function(struct hp_annotator *a, struct hp_hot_function function)
+{
+    struct hp_function_code all HP_CLEANUP(hp_function_code_fini) = {0};
     struct hp_function_code code HP_CLEANUP(hp_function_code_fini) = {0};
-    HP_TRY(print_head(a, function));
-    HP_TRY(hp_annotator_code(a, function->function, &code));
+    struct hp_inlined_places places HP_CLEANUP(hp_inlined_places_fini) = {0};
+    HP_TRY(hp_annotator_all_code(a, &function, &all, &places));
+    HP_TRY(print_head(a, &function));
+    HP_TRY(print_places(a, &places));
+    if (a->options->lines || places.n)
+        HP_TRY(print_lines(a, function.function, &all));
     if (a->options->lines)
-        return print_lines(a, function->function, &code);
-    HP_TRY(print_code(a, function->function, &code));
+        return HP_OK;
+    HP_TRY(hp_annotator_code(a, function.function, &code));
+    if (code.n == 0 && places.n)
+        return HP_OK;
+    HP_TRY(print_code(a, function.function, &code));
     return code.missing ? print_note(a, "instructions are not shown: ", code.missing) : HP_OK;
 }
 
@@ -449,7 +482,7 @@ enum hp_err hp_annotate_text(struct hp_annotator *a, const struct hp_hot_functio
     }
     for (size_t i = 0; i < n; i++) {
         fputs(i ? "\n" : "", a->out);
-        HP_TRY(print_function(a, &functions[i]));
+        HP_TRY(print_function(a, functions[i]));
     }
     if (!a->sources.n_newer)
         return HP_OK;

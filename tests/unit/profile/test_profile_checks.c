@@ -278,6 +278,10 @@ static void shuffle(struct hp_profile *p, uint64_t seed)
     shuffle_contexts(p, order);
     shuffle_regions(p, order);
     shuffle_insns(p, order);
+    for (size_t i = 0; i < p->n_inlined_ranges; i++) {
+        follow(&p->inlined_ranges[i].block, order[HP_ROW_BLOCK]);
+        follow(&p->inlined_ranges[i].inlined, order[HP_ROW_INLINED]);
+    }
     for (int i = 0; i < HP_ROW_KINDS; i++)
         free(order[i]);
 }

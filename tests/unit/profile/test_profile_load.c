@@ -303,7 +303,7 @@ static void wrong_schemas_are_refused(void **state)
                 fail_msg("SQLite refuses: %s", sql);
             bool referred = strcmp(name, "path") == 0 || strcmp(name, "loop") == 0 ||
                             strcmp(name, "hotspot") == 0 || strcmp(name, "insn") == 0 ||
-                            strcmp(name, "context") == 0;
+                            strcmp(name, "context") == 0 || strcmp(name, "inlined") == 0;
             bool gone = i < 3 && hp_schema_table(table)->later && !referred;
             if (hp_profile_load(file, &q) != (gone ? HP_OK : HP_ERR_FORMAT))
                 fail_msg("%s: %s", gone ? "refused" : "accepted", sql);
@@ -316,7 +316,7 @@ static void wrong_schemas_are_refused(void **state)
                             !q->n_attributions || !q->n_waits || !q->n_samplers || !q->n_windows ||
                             !q->n_context_counts || !q->n_table_paths || !q->n_traces_events ||
                             !q->n_thread_names || !q->n_thread_times || !q->n_syscalls ||
-                            !q->n_context_rests);
+                            !q->n_context_rests || !q->n_inlined_ranges);
                 hp_profile_free(q);
             }
         }

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""Inlined functions are functions: in a report, its contexts, callers, exports and pages, and for
+annotate. --physical shows them as a part of what they were inlined into."""
+
+import json
+import os
+import shutil
+
+from util_cli import FAILED, HOTPATH, Case, main
+
+N = 3000
+SOURCE = r"""
+#include <stdio.h>
+static inline unsigned mix(unsigned x)
+{
+    x ^= x >> 13;
+    x *= 0x5bd1e995u;
+    return x ^ (x >> 15);
+}
+static inline unsigned three(unsigned x)
+{
+    for (int i = 0; i < 3; i++)
+        x = mix(x + (unsigned)i);
+    return x;
+}
+__attribute__((noinline)) unsigned helper(unsigned x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x + 1;
+}
+static inline unsigned calls(unsigned x)
+{
+    return helper(x) ^ helper(x + 2);
+}
+__attribute__((noinline)) unsigned work(unsigned n)
+{
+    unsigned sum = 0;
+    for (unsigned i = 0; i < n; i++)
+        sum += three(i) + calls(i);
+    return sum;
+}
+int main(void)
+{
+    unsigned sum = 0;
+    for (unsigned i = 0; i < %d; i++) {
+        sum += mix(sum + i);
+        __asm__ volatile("" : "+r"(sum));
+    }
+    printf("%%u\n", sum + work(%d));
+    return 0;
+}
+""" % (N, N)
+FLAGS = ("-O2", "-finline", "-fno-unroll-loops", "-fno-tree-vectorize")
+
+
+class Inlined(Case):
+    def setUp(self):
+        super().setUp()
+        self.program = self.build("inlined", SOURCE, *FLAGS)
+        self.profile = self.path("p.hotpath")
+        self.execute([HOTPATH, "record", "-q", "-o", self.profile, "--", self.program])
+
+    def text(self, *arguments):
+        return self.good(*arguments).decode()
+
+    def report(self, *options):
+        return json.loads(self.text("report", self.profile, "--json", *options))
+
+    def functions(self, *options):
+        return {f["name"]: f for f in self.report(*options)["functions"]
+                if f["name"] in ("mix", "three", "calls", "helper", "work", "main")}
+
+    def test_they_have_rows(self):
+        """How often they are entered, and who calls whom, is as the source says."""
+        before, after = self.functions("--physical"), self.functions()
+        self.assertEqual(set(before), {"helper", "work", "main"})
+        self.assertEqual(set(after), {"helper", "work", "main", "mix", "three", "calls"})
+        for name, calls in (("mix", 4 * N), ("three", N), ("helper", 2 * N), ("work", 1)):
+            self.assertEqual(after[name]["calls"], calls, name)
+        for name in ("work", "main", "helper"):
+            self.assertEqual(after[name]["inclusive"], before[name]["inclusive"])
+        self.assertEqual(after["calls"]["inclusive"],
+                         after["calls"]["self"] + after["helper"]["inclusive"])
+        self.assertGreaterEqual(after["mix"]["self"], 4 * N * 5)
+        self.assertEqual(after["work"]["inclusive"],
+                         sum(after[f]["self"] for f in ("work", "three", "calls", "helper")) +
+                         after["mix"]["self"] * 3 // 4)
+        self.assertEqual(after["mix"]["address"], "")
+        self.assertTrue(after["mix"]["file"].endswith(".c"))
+
+    def test_sums_are_kept(self):
+        before, after = self.report("--physical"), self.report()
+        total = before["summary"]["instructions"]
+        for report in before, after:
+            self.assertEqual(report["summary"]["instructions"], total)
+            for view in "functions", "contexts":
+                self.assertEqual(sum(row["self"] for row in report[view]), total, view)
+        for f in after["functions"]:
+            self.assertTrue(f["self"] <= f["inclusive"] <= total, f)
+
+    def test_contexts_and_calls(self):
+        report = self.report()
+        contexts = {c["id"]: c for c in report["contexts"]}
+        chains = set()
+        for c in report["contexts"]:
+            chain = []
+            while c:
+                chain.append(c["function"])
+                c = contexts.get(c["parent"])
+            chains.add(" ".join(chain[:chain.index("main") + 1] if "main" in chain else []))
+        self.assertLessEqual({"mix main", "mix three work main", "helper calls work main"}, chains)
+        calls = {(c["caller"], c["callee"]): c["count"] for c in report["calls"]}
+        self.assertEqual(calls["three", "mix"], 3 * N)
+        self.assertEqual(calls["main", "mix"], N)
+        self.assertEqual(calls["calls", "helper"], 2 * N)
+        self.assertNotIn(("work", "helper"), calls)
+        callers = self.text("report", self.profile, "callers", "--function", "mix")
+        self.assertRegex(callers, r"caller +\S+%.*three ->")
+
+    def test_run(self):
+        """A run reads debug information where it matters, and need not keep a file."""
+        for view in "functions", "contexts", "calls":
+            options = ["run", "--view", view, "--top", "0", "--full-names"]
+            self.assertRegex(self.execute([HOTPATH, *options, "--", self.program])[2].decode(),
+                             r"\bmix\b")
+            out = self.execute([HOTPATH, *options, "--physical", "--", self.program])
+            self.assertNotRegex(out[2].decode(), r"\bmix\b")
+
+    def test_exports_and_pages(self):
+        total = self.report()["summary"]["instructions"]
+        self.assertNotIn("three", self.text("export", "-f", "callgrind", self.profile))
+        self.refused(FAILED, ["export", "-f", "callgrind", "--physical", self.profile], "no use")
+        for name in "chrome", "folded", "speedscope":
+            self.assertIn("three", self.text("export", "-f", name, self.profile), name)
+            self.assertNotIn("three", self.text("export", "-f", name, "--physical", self.profile))
+        folded = self.text("export", "-f", "folded", self.profile)
+        self.assertIn("main;work;three;mix ", folded)
+        self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()), total)
+        page = json.loads(self.text("html", "--data", self.profile))
+        self.assertIn("three", json.dumps(page))
+
+    def test_annotate(self):
+        text = self.text("annotate", self.profile, "mix")
+        self.assertRegex(text, r"inlined at inlined\.c:12 in three")
+        self.assertRegex(text, r"inlined at inlined\.c:35 in main")
+        self.assertRegex(text, r"%% +%s  +6  +x \*= 0x5bd1e995u" % format(4 * N, ","))
+        found = json.loads(self.text("annotate", self.profile, "mix", "--json"))["functions"]
+        self.assertEqual([f["name"] for f in found], ["mix"])
+        places = {(p["function"], p["line"]): p["share"] for p in found[0]["inlined_at"]}
+        self.assertEqual(set(places), {("three", 12), ("main", 35)})
+        self.assertAlmostEqual(sum(places.values()), found[0]["share"], delta=1e-5)
+        self.assertAlmostEqual(places["three", 12], 3 * places["main", 35], delta=1e-5)
+        line = next(l for l in found[0]["lines"] if l["line"] == 6)
+        self.assertEqual(line["executions"]["value"], 4 * N)
+        self.refused(FAILED, ["annotate", self.profile, "--physical", "mix"],
+                     "no function named 'mix'")
+
+    def test_files_without_them(self):
+        """A program without debug information is as it was; a diff of one with one that has it
+        compares what both have."""
+        os.mkdir(self.path("plain"))
+        program, plain = self.path("plain/inlined"), self.path("plain.hotpath")
+        shutil.copy(self.build("plain", SOURCE, *FLAGS, "-g0"), program)
+        self.execute([HOTPATH, "record", "-q", "-o", plain, "--", program])
+        self.assertNotIn("three", self.text("report", plain, "functions", "--csv"))
+        for pair in (plain, self.profile), (self.profile, plain):
+            diff = json.loads(self.text("diff", "--json", *pair))["diff"]
+            self.assertNotIn("three", [row["name"] for row in diff["functions"]])
+
+
+if __name__ == "__main__":
+    main()
