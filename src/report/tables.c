@@ -325,6 +325,7 @@ void hp_tables_fini(struct hp_tables *tables)
     free(tables->cpi);
     free(tables->ways);
     free(tables->callers);
+    free(tables->differences);
     hp_loops_fini(&tables->loops);
     *tables = (struct hp_tables){0};
 }

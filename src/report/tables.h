@@ -71,7 +71,8 @@ struct hp_tables {
     struct hp_cpi_item *cpi;      /* set by hp_rows_init() for cpi */
     struct hp_sampling_way *ways; /* likewise for sampling */
     size_t n_ways;
-    struct hp_caller *callers; /* likewise for callers */
+    struct hp_path_difference *differences; /* by path: see paths/label.h */
+    struct hp_caller *callers;              /* likewise for callers */
     size_t n_callers;
     struct hp_strings names; /* made here */
 };

@@ -141,7 +141,8 @@ enum hp_err hp_loops_init(struct hp_loops *loops, const struct hp_profile *p)
         const struct hp_ploop_count *counts = hp_items(p, HP_ROW_LOOP_COUNT, i, &n);
         sum_counts(&loops->info[i], counts, n);
     }
-    return p->n_loops ? plant_forest(loops, p) : HP_OK;
+    HP_TRY(p->n_loops ? plant_forest(loops, p) : HP_OK);
+    return hp_loops_find_source(loops->info, p);
 }
 
 void hp_loops_fini(struct hp_loops *loops)
@@ -185,16 +186,25 @@ const struct hp_ploop_count *hp_loop_counts(const struct hp_tables *tables,
 
 void hp_put_loop(const struct hp_tables *tables, uint32_t loop, bool name, struct hp_strbuf *cell)
 {
-    const struct hp_ploop *l = &tables->profile->loops[loop];
-    if (!*hp_text(l->file)) {
+    const struct hp_profile *p = tables->profile;
+    const struct hp_ploop *l = &p->loops[loop];
+    const struct hp_loop_info *info = &tables->loops.info[loop];
+    bool other =
+        l->parent != HP_PROFILE_NONE && tables->loops.info[l->parent].function != info->function;
+    if (!*info->file) {
         (name ? hp_put_code : hp_put_offset)(tables, l->function, l->header, cell);
         return;
     }
-    if (name) {
+    if ((name || other) && info->function == HP_PROFILE_NONE)
         hp_put_function(tables, l->function, cell);
-        hp_strbuf_add(cell, " ");
-    }
-    hp_put_source_place(hp_base_name(l->file), l->first_line, cell);
-    if (l->last_line > l->first_line)
-        hp_strbuf_format(cell, "-%u", l->last_line);
+    else if (name || other)
+        hp_strbuf_clean(cell, hp_text(p->inlined[info->function].name));
+    hp_strbuf_add(cell, name || other ? " " : "");
+    hp_put_source_place(hp_base_name(info->file), info->line, cell);
+    if (info->last_line > info->line)
+        hp_strbuf_format(cell, "-%u", info->last_line);
+    if (!name || info->function == HP_PROFILE_NONE)
+        return;
+    hp_strbuf_add(cell, " in ");
+    hp_put_function(tables, l->function, cell);
 }

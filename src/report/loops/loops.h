@@ -24,6 +24,12 @@ struct hp_loop_info {
     uint32_t depth;              /* 0: in no other */
     uint32_t at, end;            /* its position, and that behind the last one nested in it */
     uint32_t rank;               /* by iterations, from 1 */
+    /* Where it is in the source: the function, one of the profile's inlined ones, or
+     * HP_PROFILE_NONE: the one that has the code; its first line there, that of its header, and its
+     * last one. */
+    uint32_t function;
+    const char *file; /* "" unknown */
+    uint32_t line, last_line;
 };
 
 /* A back edge of a loop that is an edge of the profile. */
@@ -45,6 +51,9 @@ struct hp_loops {
 enum hp_err hp_loops_init(struct hp_loops *loops, const struct hp_profile *profile);
 void hp_loops_fini(struct hp_loops *loops);
 
+/* Finds where all loops are in the source; their positions are known. */
+enum hp_err hp_loops_find_source(struct hp_loop_info *info, const struct hp_profile *profile);
+
 /* Finds the back edges, once. Those of calls are no edges of the profile and are not there; of an
  * irreducible loop only those to the header that names it. */
 enum hp_err hp_loops_edges(struct hp_tables *tables);
@@ -62,7 +71,9 @@ int hp_loop_compare(const struct hp_profile *profile, uint32_t a, uint32_t b);
 const struct hp_ploop_count *hp_loop_counts(const struct hp_tables *tables,
                                             const struct hp_row *row);
 
-/* "demo.c:11-20" with `name` behind the function's; without source "work+0x1c", or without `name`
+/* "demo.c:11-20" with `name`, or where it is in the source of another function than the loop around
+ * it, behind the function's: "mix demo.c:11-20 in work" was inlined there; without source
+ * "work+0x1c", or without `name`
  * "+0x1c"; of a function without a name the address. */
 void hp_put_loop(const struct hp_tables *tables, uint32_t loop, bool name, struct hp_strbuf *cell);
 

@@ -98,6 +98,27 @@ static void list_models(const struct hp_field_input *in, struct hp_list *list)
     }
 }
 
+static struct hp_cell written_in(const struct hp_field_input *in)
+{
+    const struct hp_tables *t = in->tables;
+    uint32_t inlined = t->loops.info[in->row->item].function;
+    uint32_t function = t->profile->loops[in->row->item].function;
+    if (inlined != HP_PROFILE_NONE)
+        return hp_cell_text(hp_text(t->profile->inlined[inlined].name));
+    return hp_cell_text(function == HP_PROFILE_NONE ? "" : t->functions[function]);
+}
+
+static struct hp_cell header(const struct hp_field_input *in)
+{
+    const struct hp_loop_info *info = &in->tables->loops.info[in->row->item];
+    if (!*info->file)
+        return hp_cell_text("");
+    hp_strbuf_add(in->buffer, info->file);
+    hp_strbuf_add(in->buffer, ":");
+    hp_strbuf_uint(in->buffer, info->line);
+    return hp_cell_text(hp_strbuf_text(in->buffer));
+}
+
 #define COUNT .kind = HP_FIELD_COUNTED, .of = &counts
 static const struct hp_field fields[] = {
     {"id", "its number in this profile, by address", .from = HP_FROM_ITEM},
@@ -108,6 +129,8 @@ static const struct hp_field fields[] = {
     {"file", "source file", HP_COLUMN},
     {"line", "its first source line", HP_NAMED("first_line")},
     {"last_line", "its last source line", HP_COLUMN},
+    {"written_in", "function that has it in its source, inlined or not", .get = written_in},
+    {"header", "where it begins in that function: \"file:line\"; empty: not known", .get = header},
     {"branch", "address of the branch that closes it most often", .get = branch},
     {"target", "address of its header", HP_PLACE("")},
     {"version", "of the header's block", HP_COLUMN},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/base.h"
 #include "report/fields.h"
+#include "report/paths/label.h"
 #include "report/paths/lines.h"
 #include "report/text.h"
 
@@ -14,12 +15,25 @@
 
 /* --- For scripts ------------------------------------------------------------------------------ */
 
-enum { OUTCOMES, TARGETS, METRIC, EVENT_SHARE };
+enum {
+    OUTCOMES,
+    TARGETS,
+    METRIC,
+    EVENT_SHARE,
+    RANK,
+    WRITTEN_IN,
+    LABEL,
+    UNLIKE,
+    PARTS,
+    MISPREDICTS
+};
 
 static struct hp_cell cell(const struct hp_field_input *in)
 {
     const struct hp_ppath *path = &in->tables->profile->paths[in->row->item];
     const struct hp_path_kind *kind = hp_tables_kind(in->tables, in->row->item);
+    uint32_t other, step = 0;
+    double rate;
     switch (in->field->value) {
     case OUTCOMES: hp_path_outcomes(path, in->buffer); break;
     case TARGETS:
@@ -27,6 +41,21 @@ static struct hp_cell cell(const struct hp_field_input *in)
             hp_strbuf_hex(in->buffer, path->targets);
         break;
     case METRIC: return hp_cell_text(hp_metric_name(kind->metric));
+    case RANK: return hp_cell_number(in->tables->differences[in->row->item].rank);
+    case WRITTEN_IN:
+        if (path->function != HP_PROFILE_NONE)
+            hp_put_path_function(in->tables, in->row->item, in->buffer);
+        break;
+    case LABEL: hp_put_path_lines(in->tables, in->row->item, true, in->buffer); break;
+    case UNLIKE:
+        other = in->tables->differences[in->row->item].path;
+        return other == HP_PROFILE_NONE ? hp_cell_none()
+                                        : hp_cell_number(in->tables->differences[other].rank);
+    case PARTS: hp_put_difference(in->tables, in->row->item, true, in->buffer); break;
+    case MISPREDICTS:
+        if (hp_path_mispredicted(in->tables, in->row->item, &step, &rate))
+            hp_put_step_line(in->tables, in->row->item, step, true, in->buffer);
+        break;
     case EVENT_SHARE: return hp_cell_fraction(hp_number_share(in->row->v[3], kind->events));
     }
     return hp_cell_text(hp_strbuf_text(in->buffer));
@@ -75,6 +104,19 @@ static const struct hp_field fields[] = {
     {"events", "of the metric: executions unless `--metric` says otherwise", HP_COUNTED(3)},
     {"event_share", "of the events of all paths of its kind", .get = cell, .value = EVENT_SHARE},
     {"function", "that it starts in", HP_COLUMN},
+    {"rank", "among all paths of its kind, by weight, from 1", .get = cell, .value = RANK},
+    {"written_in", "function that has it in its source, inlined or not", .get = cell,
+     .value = WRITTEN_IN},
+    {"label", "lines of its branches in that function: \"/a/hash.c:12→14→19\"", .get = cell,
+     .value = LABEL},
+    {"unlike",
+     "`rank` of the heavier path with the same start that it shares most with; null: none",
+     .get = cell, .value = UNLIKE},
+    {"parts", "where it leaves that one, and how: \"/a/hash.c:14 ->\"", .get = cell,
+     .value = PARTS},
+    {"mispredicts",
+     "where its most often mispredicted branch is, as a machine in cycles had it; empty: none",
+     .get = cell, .value = MISPREDICTS},
     {"lines", "source lines along it in order, \"file:line\", none repeated that goes on",
      .list = list_lines},
     {"blocks", "addresses of its blocks", .list = hp_list_blocks, .value = HP_ROW_PATH_STEP},
@@ -116,10 +158,19 @@ static void put_length(const struct hp_text *in, const struct hp_row *row, struc
     hp_put_each(row->v[2], row->v[1], cell);
 }
 
-static void put_from(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
+static void put_function(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
+{
+    hp_put_path_function(in->tables, row->item, cell);
+}
+
+static void put_along(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
 {
     const struct hp_tables *tables = in->tables;
     struct hp_place start = tables->profile->paths[row->item].start;
+    size_t before = cell->length;
+    hp_put_path_lines(tables, row->item, false, cell);
+    if (cell->length > before)
+        return;
     size_t n;
     const struct hp_pstep *steps = hp_items(tables->profile, HP_ROW_PATH_STEP, row->item, &n);
     const struct hp_pline *line = n ? hp_tables_block_line(tables, steps[0].block) : NULL;
@@ -137,8 +188,8 @@ static const struct hp_column columns[N_COLUMNS + 1] = {
     {"count", .right = true},
     {"instr.", .put = put_length, .by_thread = true, .right = true},
     {"branches", .field = "length", .plain = true, .right = true},
-    {"function", .flexible = true, .cut = HP_CUT_NAME},
-    {"from", .put = put_from, .flexible = true},
+    {"function", .put = put_function, .flexible = true, .cut = HP_CUT_NAME},
+    {"along", .put = put_along, .flexible = true},
     {0}};
 
 /* --- Its lines -------------------------------------------------------------------------------- */
@@ -265,9 +316,29 @@ static void join_bare_lines(const struct hp_text *in, struct hp_path_lines *line
     lines->n = n;
 }
 
+/* "as path 1, but hash.c:14 ->", "mispredicts 12.0% at hash.c:19" */
+static enum hp_err print_remarks(const struct hp_text *in, uint32_t path)
+{
+    struct hp_strbuf line HP_CLEANUP(hp_strbuf_fini) = {0};
+    uint32_t other = in->tables->differences[path].path, step = 0;
+    double rate;
+    if (other != HP_PROFILE_NONE) {
+        hp_strbuf_format(&line, "%*sas path %" PRIu32 ", but ", INDENT, "",
+                         in->tables->differences[other].rank);
+        hp_put_difference(in->tables, path, false, &line);
+        HP_TRY(hp_print_line(&line, in->options, in->out));
+    }
+    if (!hp_path_mispredicted(in->tables, path, &step, &rate))
+        return HP_OK;
+    hp_strbuf_format(&line, "%*smispredicts %s at ", INDENT, "", HP_PERCENT(rate));
+    hp_put_step_line(in->tables, path, step, false, &line);
+    return hp_print_line(&line, in->options, in->out);
+}
+
 static enum hp_err print_lines(const struct hp_text *in, const struct hp_row *row)
 {
     struct printer *p = in->context;
+    HP_TRY(print_remarks(in, row->item));
     HP_TRY(hp_path_lines_make(&p->lines, in->tables, row->item));
     join_bare_lines(in, &p->lines);
     if (p->lines.n == 0 && !p->said)
@@ -331,6 +402,7 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
     struct printer p HP_CLEANUP(printer_fini) = {.in = text};
     struct hp_text with = *text;
     with.context = &p;
+    HP_TRY(hp_paths_compare(text->tables));
     for (size_t i = 0; i < rows->n; i++) { /* how much it and those above it come to */
         bool same = i > 0 && rows->rows[i - 1].list == rows->rows[i].list;
         uint64_t before = same ? rows->rows[i - 1].v[SO_FAR] : 0;
@@ -365,6 +437,7 @@ const struct hp_view hp_view_paths = {
     .values = {"instructions", "count", "instructions", "events"},
     .adjust = weigh,
     .by_thread = true,
+    .prepare = hp_paths_compare,
     .same_list = same_kind,
     .fields = fields,
     .print = print,

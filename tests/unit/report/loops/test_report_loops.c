@@ -123,7 +123,8 @@ static void loops_as_json(void **state)
     assert_int_equal(json_length(json, "loops"), 4);
     expect_at(json, "loops/1",
               "{\"id\":1,\"parent\":0,\"depth\":1,\"function\":\"work\",\"file\":\"/src/demo.c\","
-              "\"line\":12,\"last_line\":13,\"branch\":\"demo+0x101e\",\"target\":\"demo+0x1010\","
+              "\"line\":12,\"last_line\":13,\"written_in\":\"work\","
+              "\"header\":\"/src/demo.c:12\",\"branch\":\"demo+0x101e\",\"target\":\"demo+0x1010\","
               "\"version\":0,\"irreducible\":false,\"static_instructions\":10,\"executions\":10,"
               "\"iterations\":100,\"back_edges\":90,\"mean\":10.000000,\"min\":10,\"max\":10,"
               "\"self\":620,\"inclusive\":920,\"share\":0.920000,\"self_share\":0.620000,"
@@ -157,7 +158,8 @@ static void loops_as_csv(void **state)
     struct hp_profile profile = profile_with_loops();
     struct hp_report_options options = {.view = &hp_view_loops, .format = HP_REPORT_CSV, .top = 2};
     char *csv = render(&profile, &options);
-    assert_non_null(strstr(csv, "\r\n0,,0,work,/src/demo.c,11,13,,demo+0x1000,"));
+    assert_non_null(
+        strstr(csv, "\r\n0,,0,work,/src/demo.c,11,13,work,/src/demo.c:11,,demo+0x1000,"));
     assert_non_null(strstr(csv, ",1:1 4:1 5:1,1:1 4:2,,demo+0x1000,\r\n"));
     assert_non_null(strstr(csv, ",10:10,8:10,demo+0x101e:95,demo+0x1010 demo+0x1016,"
                                 "daprof frequent\r\n"));

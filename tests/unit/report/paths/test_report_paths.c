@@ -45,23 +45,24 @@ static void a_path_is_read_line_by_line(void **state)
     expect(&profile,
            (struct hp_report_options){.view = &hp_view_paths, .top = HP_REPORT_TOP_DEFAULT},
            "bl: 3 paths, executed 105 times: 83.0% of the instructions\n" LEGEND
-           "  share  so far  count  instr.  branches  function  from\n"
-           "  54.0%   54.0%     90       6         1  work      demo.c:12\n"
+           "  share  so far  count  instr.  branches  function  along\n"
+           "  54.0%   54.0%     90       6         1  work      demo.c:13\n"
            "          demo.c:12\n"
            "          demo.c:13  ->  twice\n"
-           "  25.0%   79.0%     10      25         2  work      demo.c:11\n"
+           "  25.0%   79.0%     10      25         2  work      demo.c:11→13\n"
            "          demo.c:11    ->\n"
            "          demo.c:12\n"
            "          demo.c:13    . -> demo+0x2000  twice\n"
            "          demo+0x2000  -> helper\n"
            "          helper       return            libx.so+0x500\n"
-           "   4.0%   83.0%      5       8         1  work      demo.c:11\n"
+           "   4.0%   83.0%      5       8         1  work      demo.c:11→13\n"
+           "          as path 2, but demo.c:11 call work\n"
            "          demo.c:11  call work\n"
            "          demo.c:13  …          twice\n"
            "\n"
            "forward,metric=l1d: 2 paths, executed 103 times: 33.4% of the instructions, "
            "12 L1 data cache misses\n" LEGEND
-           "  l1d %  so far  l1d  count  instr.  branches  function   from\n"
+           "  l1d %  so far  l1d  count  instr.  branches  function   along\n"
            "  75.0%   75.0%    9      3    11.3         2  (unknown)  libx.so+0x500\n"
            "          helper       call demo+0x2000  libx.so+0x500\n"
            "          demo+0x2000  call *\n"
@@ -80,8 +81,8 @@ static void threads_stand_below_their_path(void **state)
            (struct hp_report_options){
                .view = &hp_view_paths, .top = 1, .per_thread = true, .width = 60},
            "bl: 3 paths, executed 105 times: 83.0% of the instructions\n" LEGEND
-           "  share  so far  count  instr.  branches  function    from\n"
-           "  54.0%   54.0%     90       6         1  work        demo.c:12\n"
+           "  share  so far  count  instr.  branches  function    along\n"
+           "  54.0%   54.0%     90       6         1  work        demo.c:13\n"
            "  32.4%             54       6              thread 0\n"
            "  21.6%             36       6              thread 1\n"
            "          demo.c:12\n"
@@ -258,7 +259,9 @@ static void json_has_the_names(void **state)
               "{\"kind\":\"bl\",\"start\":\"demo+0x1000\",\"length\":2,\"outcomes\":\"10\","
               "\"targets\":\"\",\"count\":10,\"instructions\":250,\"share\":0.250000,"
               "\"metric\":\"executions\",\"events\":10,\"event_share\":0.095238,"
-              "\"function\":\"work\","
+              "\"function\":\"work\",\"rank\":2,\"written_in\":\"work\","
+              "\"label\":\"/src/demo.c:11→13\",\"unlike\":null,\"parts\":\"\","
+              "\"mispredicts\":\"\","
               "\"lines\":[\"/src/demo.c:11\",\"/src/demo.c:12\",\"/src/demo.c:13\"],"
               "\"blocks\":[\"demo+0x1000\",\"demo+0x1010\",\"demo+0x1016\",\"demo+0x2000\","
               "\"libx.so+0x500\"],"
@@ -294,19 +297,20 @@ static void csv_has_lists_with_blanks(void **state)
     struct hp_profile profile = profile_with_paths();
     struct hp_report_options options = {
         .view = &hp_view_paths, .format = HP_REPORT_CSV, .top = 1, .per_thread = true};
-    expect(&profile, options,
-           "kind,start,length,outcomes,targets,count,instructions,share,metric,events,event_share,"
-           "function,lines,blocks,ways,thread\r\n"
-           "bl,demo+0x1010,1,1,,90,540,0.540000,executions,90,0.857143,work,"
-           "/src/demo.c:12 /src/demo.c:13,demo+0x1010,taken,\r\n"
-           "bl,demo+0x1010,1,1,,54,324,0.324000,executions,54,0.514286,work,"
-           "/src/demo.c:12 /src/demo.c:13,demo+0x1010,taken,0\r\n"
-           "bl,demo+0x1010,1,1,,36,216,0.216000,executions,36,0.342857,work,"
-           "/src/demo.c:12 /src/demo.c:13,demo+0x1010,taken,1\r\n"
-           "\"forward,metric=l1d\",libx.so+0x500,2,11,,3,34,0.034000,l1d,9,0.750000,,,"
-           "libx.so+0x500 demo+0x2000,entered called,\r\n"
-           "\"forward,metric=l1d\",libx.so+0x500,2,11,,3,34,0.034000,l1d,9,0.750000,,,"
-           "libx.so+0x500 demo+0x2000,entered called,1\r\n");
+    expect(
+        &profile, options,
+        "kind,start,length,outcomes,targets,count,instructions,share,metric,events,event_share,"
+        "function,rank,written_in,label,unlike,parts,mispredicts,lines,blocks,ways,thread\r\n"
+        "bl,demo+0x1010,1,1,,90,540,0.540000,executions,90,0.857143,work,1,work,/src/demo.c:13,,,,"
+        "/src/demo.c:12 /src/demo.c:13,demo+0x1010,taken,\r\n"
+        "bl,demo+0x1010,1,1,,54,324,0.324000,executions,54,0.514286,work,1,work,/src/demo.c:13,,,,"
+        "/src/demo.c:12 /src/demo.c:13,demo+0x1010,taken,0\r\n"
+        "bl,demo+0x1010,1,1,,36,216,0.216000,executions,36,0.342857,work,1,work,/src/demo.c:13,,,,"
+        "/src/demo.c:12 /src/demo.c:13,demo+0x1010,taken,1\r\n"
+        "\"forward,metric=l1d\",libx.so+0x500,2,11,,3,34,0.034000,l1d,9,0.750000,,1,,,,,,,"
+        "libx.so+0x500 demo+0x2000,entered called,\r\n"
+        "\"forward,metric=l1d\",libx.so+0x500,2,11,,3,34,0.034000,l1d,9,0.750000,,1,,,,,,,"
+        "libx.so+0x500 demo+0x2000,entered called,1\r\n");
 }
 
 /* --- The lines of a path ---------------------------------------------------------------------- */
