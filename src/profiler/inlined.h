@@ -13,9 +13,10 @@
  */
 enum hp_err hp_result_inlined(struct hp_result *result);
 
-#define HP_INLINED_LEAST 200                 /* a part in so many */
-#define HP_INLINED_SMALL (UINT64_C(4) << 20) /* bytes of debug information that are always read;   \
-                                              */
+#define HP_INLINED_LEAST 200 /* a part in so many */
+#define HP_INLINED_SMALL                                                                           \
+    (UINT64_C(512) << 10)  /* bytes of debug information that are always read;                     \
+                            */
 #define HP_INLINED_WORTH 4 /* of more, so many instructions were executed for each byte */
 
 #endif

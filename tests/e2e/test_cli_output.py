@@ -76,8 +76,8 @@ class Writing(Recorded):
         self.good("trace", "replay", trace, "-o", profile)
         for view in ("summary", "functions", "blocks", "edges", "calls", "lines", "threads",
                      "modules", "all"):
-            self.assertEqual(self.good("trace", "replay", trace, "-v", view, "-n0"),
-                             self.good("report", "-n0", profile, view), view)
+            self.assertEqual(self.good("trace", "replay", trace, "-v", view, "-n0", "--physical"),
+                             self.good("report", "-n0", "--physical", profile, view), view)
         self.assertEqual(json.loads(self.good("trace", "replay", trace, "--json")),
                          json.loads(self.good("report", "--json", profile)))
         where = re.search(rb"\d  main +(\S+)", self.good("trace", "replay", trace, "-n0")).group(1)
