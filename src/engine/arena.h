@@ -301,10 +301,10 @@ struct hp_arena {
     uint64_t traces_cache;      /* bytes of traces before all are dropped; 0: no limit */
     struct hp_path_rules paths; /* which are counted */
     struct hp_ticks ticks;
-    uint32_t calls; /* system calls are recorded */
-    _Atomic uint32_t reader;    /* robust futex: the reader's thread id, marked when it dies */
-    _Atomic uint32_t attached;  /* an engine has mapped the arena and runs */
-    _Atomic uint32_t detached;  /* the reader has stopped */
+    uint32_t calls;            /* system calls are recorded */
+    _Atomic uint32_t reader;   /* robust futex: the reader's thread id, marked when it dies */
+    _Atomic uint32_t attached; /* an engine has mapped the arena and runs */
+    _Atomic uint32_t detached; /* the reader has stopped */
     _Atomic uint32_t unobserved_threads; /* threads that found no ring */
     _Atomic uint32_t natively;           /* programs that could not be started in the engine */
     char natively_why[HP_ARENA_WHY];     /* reason for the last of them */

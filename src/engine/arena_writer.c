@@ -203,7 +203,8 @@ static bool wait_for_reader(struct hp_arena *arena, uint32_t published, uint32_t
         if (atomic_load(consumed) == seen)
             wait_on(consumed, seen, 200);
         atomic_store(writer_waits, 0);
-        atomic_fetch_add_explicit(&arena->stats.waited_ns, hp_writer_now() - begun, memory_order_relaxed);
+        atomic_fetch_add_explicit(&arena->stats.waited_ns, hp_writer_now() - begun,
+                                  memory_order_relaxed);
         if (!reader_alive(arena))
             return false;
     }

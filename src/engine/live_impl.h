@@ -72,7 +72,7 @@ struct hp_live {
     double missing_since; /* threads that were announced have not begun; 0: there are none */
     /* Of the processor's clock: as in arena->ticks; when to tune it, 0: never. */
     uint64_t clock_ticks, clock_ns, tune_after;
-    enum hp_err failure;  /* of the consumer */
+    enum hp_err failure; /* of the consumer */
     bool detached, leaves;
     struct robust_list_head robust, *robust_before;
     struct robust_list held; /* the one element of `robust` */

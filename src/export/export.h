@@ -85,8 +85,8 @@ struct hp_export_format {
     /* Of a profile. HP_ERR_INVALID: it has not got what the format is made of; the text says how to
      * record it. */
     enum hp_err (*write)(struct hp_export_request *request);
-    bool functions; /* it is about functions: stubs are parts of what they call, */
-    bool inlined;   /* and inlined functions are functions: it does not say where code is */
+    bool functions;   /* it is about functions: stubs are parts of what they call, */
+    bool inlined;     /* and inlined functions are functions: it does not say where code is */
     bool one_module;  /* it is about one file of the program */
     bool all_modules; /* it can be about all of them */
 

@@ -251,12 +251,9 @@ static const struct {
 
 const char *hp_syscall_name(enum hp_arch arch, uint32_t number)
 {
-    static const int8_t of[HP_ARCH_COUNT_] = {[HP_ARCH_NONE] = -1,
-                                              [HP_ARCH_X86_64] = OF_X86_64,
-                                              [HP_ARCH_AARCH64] = OF_GENERIC,
-                                              [HP_ARCH_ARM] = OF_ARM,
-                                              [HP_ARCH_RISCV64] = OF_GENERIC,
-                                              [HP_ARCH_ALPHA] = OF_ALPHA};
+    static const int8_t of[HP_ARCH_COUNT_] = {
+        [HP_ARCH_NONE] = -1,    [HP_ARCH_X86_64] = OF_X86_64,   [HP_ARCH_AARCH64] = OF_GENERIC,
+        [HP_ARCH_ARM] = OF_ARM, [HP_ARCH_RISCV64] = OF_GENERIC, [HP_ARCH_ALPHA] = OF_ALPHA};
     int8_t which = (unsigned)arch < HP_ARCH_COUNT_ ? of[arch] : -1;
     for (size_t i = 0; which >= 0 && i < sizeof calls / sizeof *calls; i++)
         if (calls[i].numbers[which] >= 0 && (uint32_t)calls[i].numbers[which] == number)
