@@ -115,7 +115,7 @@ static void put_name(const struct hp_tables *tables, enum hp_report_by by,
     else if (by == HP_REPORT_BY_LOOP && item->loop == HP_PROFILE_NONE)
         hp_strbuf_add(text, "(in no loop)");
     else if (by == HP_REPORT_BY_LOOP)
-        hp_put_loop(tables, item->loop, true, text);
+        hp_put_loop(tables, item->loop, true, SIZE_MAX, text);
     else if (by == HP_REPORT_BY_INSTRUCTION)
         hp_put_code(tables, insn->function, insn->place, text);
     else if (by == HP_REPORT_BY_FUNCTION || no_line)

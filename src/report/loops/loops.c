@@ -5,6 +5,7 @@
 #include "report/tables.h"
 #include "report/text.h"
 #include "text/number.h"
+#include "text/short_name.h"
 
 /* Sums up the counts of a loop by thread, and finds how many of those executions that have one
  * before them (two, for a stride) had the iterations that one would have said. */
@@ -184,7 +185,28 @@ const struct hp_ploop_count *hp_loop_counts(const struct hp_tables *tables,
     return &counts[behind ? behind - 1 : 0];
 }
 
-void hp_put_loop(const struct hp_tables *tables, uint32_t loop, bool name, struct hp_strbuf *cell)
+/* Its function, or what was inlined into that. */
+static void put_scope(const struct hp_tables *tables, uint32_t loop, bool inlined, size_t columns,
+                      struct hp_strbuf *cell)
+{
+    struct hp_strbuf name HP_CLEANUP(hp_strbuf_fini) = {0};
+    if (inlined)
+        hp_strbuf_clean(&name,
+                        hp_text(tables->profile->inlined[tables->loops.info[loop].function].name));
+    else
+        hp_put_function(tables, tables->profile->loops[loop].function, &name);
+    hp_short_name(cell, hp_strbuf_text(&name), columns);
+    cell->failed |= name.failed;
+}
+
+size_t hp_loop_columns(const struct hp_text *text)
+{
+    bool whole = text->options->full_names || text->options->width <= 0;
+    return whole ? SIZE_MAX : (size_t)text->options->width / 4 + 1;
+}
+
+void hp_put_loop(const struct hp_tables *tables, uint32_t loop, bool name, size_t columns,
+                 struct hp_strbuf *cell)
 {
     const struct hp_profile *p = tables->profile;
     const struct hp_ploop *l = &p->loops[loop];
@@ -195,10 +217,8 @@ void hp_put_loop(const struct hp_tables *tables, uint32_t loop, bool name, struc
         (name ? hp_put_code : hp_put_offset)(tables, l->function, l->header, cell);
         return;
     }
-    if ((name || other) && info->function == HP_PROFILE_NONE)
-        hp_put_function(tables, l->function, cell);
-    else if (name || other)
-        hp_strbuf_clean(cell, hp_text(p->inlined[info->function].name));
+    if (name || other)
+        put_scope(tables, loop, info->function != HP_PROFILE_NONE, columns, cell);
     hp_strbuf_add(cell, name || other ? " " : "");
     hp_put_source_place(hp_base_name(info->file), info->line, cell);
     if (info->last_line > info->line)
@@ -206,5 +226,5 @@ void hp_put_loop(const struct hp_tables *tables, uint32_t loop, bool name, struc
     if (!name || info->function == HP_PROFILE_NONE)
         return;
     hp_strbuf_add(cell, " in ");
-    hp_put_function(tables, l->function, cell);
+    put_scope(tables, loop, false, columns, cell);
 }

@@ -74,8 +74,12 @@ const struct hp_ploop_count *hp_loop_counts(const struct hp_tables *tables,
 /* "demo.c:11-20" with `name`, or where it is in the source of another function than the loop around
  * it, behind the function's: "mix demo.c:11-20 in work" was inlined there; without source
  * "work+0x1c", or without `name`
- * "+0x1c"; of a function without a name the address. */
-void hp_put_loop(const struct hp_tables *tables, uint32_t loop, bool name, struct hp_strbuf *cell);
+ * "+0x1c"; of a function without a name the address. Names have at most so many columns. */
+void hp_put_loop(const struct hp_tables *tables, uint32_t loop, bool name, size_t columns,
+                 struct hp_strbuf *cell);
+
+/* How many columns of the terminal the name of a loop's function may have. */
+size_t hp_loop_columns(const struct hp_text *text);
 
 /* What one loop would gain in hardware: see partition.c. */
 struct hp_partition_estimate {

@@ -37,7 +37,7 @@ static void put_loop(const struct hp_text *in, const struct hp_row *row, struct 
     if (loop->loop == HP_PROFILE_NONE)
         hp_put_code(in->tables, loop->function, loop->target, cell);
     else
-        hp_put_loop(in->tables, loop->loop, true, cell);
+        hp_put_loop(in->tables, loop->loop, true, hp_loop_columns(in), cell);
 }
 
 /* What a model does not know it reports as 0. */

@@ -171,7 +171,7 @@ static void put_cost(const struct hp_text *in, const struct hp_row *row, struct 
 
 static void put_loop(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
 {
-    hp_put_loop(in->tables, row->item, true, cell);
+    hp_put_loop(in->tables, row->item, true, hp_loop_columns(in), cell);
 }
 
 static const struct hp_column columns[] = {
@@ -211,7 +211,7 @@ static enum hp_err put_choice(const struct hp_tables *tables, const struct hp_ro
         gain += tables->partition[chosen[i]].gain;
         if (i < NAMES_SHOWN) {
             hp_strbuf_add(names, i ? ", " : "");
-            hp_put_loop(tables, chosen[i], true, names);
+            hp_put_loop(tables, chosen[i], true, SIZE_MAX, names);
         }
     }
     hp_strbuf_add(names, n > NAMES_SHOWN ? ", …" : "");

@@ -254,7 +254,7 @@ static void put_loop(const struct hp_text *in, const struct hp_row *row, struct 
                      (int)(2 * (info->depth < DEPTH_SHOWN ? info->depth : DEPTH_SHOWN)), "",
                      tables->profile->loops[row->item].flags & HP_LOOP_IRREDUCIBLE ? "~" : "",
                      info->total.interrupted ? "!" : "");
-    hp_put_loop(tables, row->item, info->depth == 0, cell);
+    hp_put_loop(tables, row->item, info->depth == 0, hp_loop_columns(in), cell);
 }
 
 static const struct hp_column columns[] = {
