@@ -17,6 +17,7 @@ struct hp_field_row;
 struct hp_tables;
 struct hp_row;
 struct hp_rows;
+struct hp_text;
 
 struct hp_loop_info {
     struct hp_ploop_count total; /* all threads; item and thread mean nothing */

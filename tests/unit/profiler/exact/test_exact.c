@@ -235,7 +235,7 @@ static void what_is_kept_is_right(void **state)
             bool root = c->parent == HP_PROFILE_NONE;
             same[i] = child_of(all, root ? c->parent : same[c->parent], function);
             roots += root;
-            uint64_t rest, none, own = self_of(few, i, &rest);
+            uint64_t rest, none = 0, own = self_of(few, i, &rest);
             assert_true(rest <= own && own - rest <= self_of(all, same[i], &none));
             assert_int_equal(none, 0);
             assert_true(inclusive_of(few, i) <= inclusive_of(all, same[i]));
