@@ -191,7 +191,8 @@ class Export(E2E):
 
     def check_executions(self, path, retired, profile):
         """Every instruction retired as often as the blocks that it is in were executed."""
-        symbols, known = lib.symbols(path), profile.json["functions"][0]
+        symbols = lib.symbols(path)
+        known = next(f for f in profile.json["functions"] if f["name"] in symbols)  # not inlined
         base = symbols[known["name"]] - int(known["address"].split("+")[1], 16)
         blocks = profile.query("SELECT b.offset, b.size, sum(c.count) FROM block b"
                                " JOIN block_count c ON c.block = b.id GROUP BY b.id")
