@@ -14,7 +14,7 @@ PROGRAMS = [("loops",), ("switches",), ("recursion",), ("tail",), ("pointers",),
             ("signals", "jump"), ("faults",), ("selfmod",), ("calls",)]
 KINDS = ["bl", "bl,length=5", "bl,direction=static", "extended-loop:2"]
 # What is about the run and not about the program.
-APART = {"contents", "run", "engine_stat", "traces_event"}
+APART = {"contents", "run", "engine_stat", "traces_event", "thread_time"}
 
 
 class SimulatedEngine(E2E):

@@ -199,8 +199,8 @@ class SimPoint(Streams):
         self.assertEqual(offsets, dict(profile.query(
             "SELECT offset, sum(count) * insns FROM block b JOIN block_count c ON c.block = b.id"
             " GROUP BY b.id")))
-        self.assertEqual({text.split("\t")[0] for _, text in places.values()},
-                         {f["name"] for f in profile.json["functions"]})
+        functions = json.loads(self.hotpath("report", "--json", "--physical", profile.path).stdout)["functions"]
+        self.assertEqual({text.split("\t")[0] for _, text in places.values()}, {f["name"] for f in functions})
         done = 0
         for number, vector in enumerate(vectors[:-1], 1):
             done += sum(vector.values())

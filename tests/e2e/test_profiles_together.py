@@ -26,8 +26,8 @@ class Together(E2E):
         for member in ("loops", "paths", "hotspots"):
             for row in report[member]:
                 row.pop("models", None)  # what models said of a loop stands there, too
-                row.pop("function", None)  # without symbols, functions are what the exact profiler saw called
-                row.pop("functions", None)
+                for about_functions in ("function", "functions", "written_in"):
+                    row.pop(about_functions, None)  # without symbols, functions are what the exact profiler saw called
         return report
 
     def compare(self, *command):

@@ -18,7 +18,7 @@ LOOP_INSNS = 1 + 5 * 1000000 + 3
 # Many loops, each executed a little, then never again.
 FLAT = "static volatile unsigned sink;\n" + "".join(
     "static void __attribute__((noinline)) f%d(void)\n"
-    "{ for (int i = 0; i < 300; i++) sink += %du ^ sink; }\n" % (i, i * 7919 + 1)
+    "{ for (int i = 0; i < 3000; i++) sink += %du ^ sink; }\n" % (i, i * 7919 + 1)
     for i in range(400)) + "int main(void) {" + "".join("f%d();" % i for i in range(400)) + \
     "return sink & 63; }"
 
@@ -50,7 +50,7 @@ class Managed(Case):
     def test_executions(self):
         """One trace: the loop, several rounds of it. It is left before its end once, at most."""
         loop = self.build("loop", LOOP, "-nostdlib", "-static")
-        seen = []
+        seen = {}
         for profile, mode in (("counts", "count"), ("exact", "stream"), ("exact", "memory")):
             stats, events, report = self.watch([loop], "--profile", profile, "--record", mode,
                                                "--traces", "net:50")
@@ -60,13 +60,14 @@ class Managed(Case):
             self.assertEqual(size, 5 * stats["trace_blocks"])
             run, entries, whole = (stats["trace_" + name]
                                    for name in ("insns_run", "entries", "completions"))
-            self.assertGreater(run, LOOP_INSNS - 5 * 200)
+            at_once = 64 if mode == "count" else 5  # short loops go around in plain segments
+            self.assertGreater(run, LOOP_INSNS - 100 * at_once)
             self.assertLessEqual(run, LOOP_INSNS)
             self.assertEqual(run % 5, 0)
             self.assertIn(entries - whole, (0, 1))
             self.assertEqual(whole, run // size)
-            seen.append((run, entries, whole))
-        self.assertEqual(seen, seen[:1] * 3)
+            seen[mode] = run, entries, whole
+        self.assertEqual(seen["stream"], seen["memory"])
 
     def test_executions_that_are_not_known(self):
         """Where nothing is recorded; where only a part was to be read."""

@@ -293,10 +293,13 @@ enum hp_err hp_annotator_code(struct hp_annotator *a, uint32_t function,
 
 void hp_function_code_join(struct hp_function_code *code)
 {
-    if (code->n)
+    bool has_blocks = false;
+    if (code->n) {
         qsort(code->lines, code->n, sizeof *code->lines, compare_code);
-    join_lines(code);
-    if (!drop_known_blocks(code))
+        join_lines(code);
+        has_blocks = drop_known_blocks(code);
+    }
+    if (!has_blocks)
         code->missing = NULL;
 }
 
