@@ -141,7 +141,7 @@ class Surroundings(Case):
         status, out, err = self.execute(argv, **how)
         self.assertEqual((status, out), self.alone[:2], err)
         self.assertIn(b"engine native", err)
-        self.assertIn(b"main", err)
+        self.assertIn(b"program.c:", err)
         self.assertNotIn(b"unobserved", err)
         return err.decode()
 
