@@ -421,6 +421,12 @@ void hp_writer_set_command(uint32_t record);
  */
 bool hp_arena_derive(struct hp_arena *arena, uint32_t id, bool taken, uint64_t from, uint64_t to);
 
+/*
+ * Decides, if that is open, that this way out is counted. Returns whether it need not be counted:
+ * as hp_arena_derive() has said before.
+ */
+bool hp_arena_count(struct hp_arena *arena, uint32_t id, bool taken);
+
 /* Maps the arena in `fd`. NULL when it is not one of ours. The descriptor can be closed
  * afterwards. */
 struct hp_arena *hp_arena_map(int fd);

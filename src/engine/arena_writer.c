@@ -525,21 +525,37 @@ static bool add_derived(struct hp_arena *arena, const struct hp_derived *edge)
     return true;
 }
 
-/*
- * Two processes may decide at once. Only one of them can join the nodes. If the other one was first
- * to say that it counts, it counts for nothing.
- */
-bool hp_arena_derive(struct hp_arena *arena, uint32_t id, bool taken, uint64_t from, uint64_t to)
+static uint8_t flow_state(struct hp_arena *arena, uint32_t id, bool taken)
 {
-    struct hp_derived edge = {id, taken, hp_flow_node(from), hp_flow_node(to)};
+    const _Atomic uint8_t *state = (_Atomic uint8_t *)arena + arena->shape.flow_states + id;
+    return atomic_load(state) >> (taken ? 2 : 0) & 3;
+}
+
+/* Another process may decide at the same time. Returns what was decided first. */
+static uint8_t decide(struct hp_arena *arena, uint32_t id, bool taken, uint8_t mine)
+{
     _Atomic uint8_t *state = (_Atomic uint8_t *)arena + arena->shape.flow_states + id;
     const unsigned shift = taken ? 2 : 0;
     uint8_t old = atomic_load(state);
-    if (old >> shift & 3)
-        return (old >> shift & 3) == FLOW_DERIVED;
-    bool derived = join_nodes(arena, edge.from, edge.to) && add_derived(arena, &edge);
-    uint8_t mine = (uint8_t)((derived ? FLOW_DERIVED : FLOW_COUNTED) << shift);
-    while (!(old >> shift & 3) && !atomic_compare_exchange_weak(state, &old, old | mine))
+    while (!(old >> shift & 3) &&
+           !atomic_compare_exchange_weak(state, &old, old | (uint8_t)(mine << shift)))
         ;
-    return old >> shift & 3 ? (old >> shift & 3) == FLOW_DERIVED : derived;
+    return old >> shift & 3 ? old >> shift & 3 : mine;
+}
+
+/* Of two processes that decide at once only one can join the nodes. If the other one was first to
+ * say that it counts, it counts for nothing. */
+bool hp_arena_derive(struct hp_arena *arena, uint32_t id, bool taken, uint64_t from, uint64_t to)
+{
+    struct hp_derived edge = {id, taken, hp_flow_node(from), hp_flow_node(to)};
+    uint8_t known = flow_state(arena, id, taken);
+    if (known)
+        return known == FLOW_DERIVED;
+    bool derived = join_nodes(arena, edge.from, edge.to) && add_derived(arena, &edge);
+    return decide(arena, id, taken, derived ? FLOW_DERIVED : FLOW_COUNTED) == FLOW_DERIVED;
+}
+
+bool hp_arena_count(struct hp_arena *arena, uint32_t id, bool taken)
+{
+    return decide(arena, id, taken, FLOW_COUNTED) == FLOW_DERIVED;
 }

@@ -537,7 +537,8 @@ static bool is_derived(const struct hp_exit *exit)
 {
     const struct hp_seg *seg = &hp_segs[exit->segment];
     return hp_engine.mode == HP_RECORD_COUNT && !exit->recorded && !seg->section &&
-           hp_arena_derive(hp_engine.arena, exit->id, exit->taken, seg->start, exit->target);
+           hp_arena_derive(hp_engine.arena, exit->id, exit->taken, hp_run_start(seg, exit->piece),
+                           exit->target);
 }
 
 void hp_cache_link(uint32_t number, uint32_t segment)

@@ -52,11 +52,11 @@ struct hp_cached_piece {
     uint32_t next_too; /* the same for the second page it touches */
     uint16_t insns;
     uint8_t taken;       /* HP_WENT_...; at the end of the segment 1 */
-    uint8_t first;       /* of a run with its own id (in an rseq section) */
+    uint8_t first;       /* of a run of blocks with ids of its own, within the segment */
     uint32_t prefix;     /* of a node: the path up to it and including it */
     uint16_t end_dead;   /* at its end: registers that may be used, */
     bool end_flags_dead; /* and whether flags may */
-    bool end_derived;    /* its last way out need not be counted */
+    bool end_derived;    /* the way out that is recorded in its own code need not be counted */
     uint8_t last_length; /* of the instruction that ends it; 0: none does */
     bool waits;          /* it ends the segment, with a transfer through a slot that is not bound */
     uint64_t expects;    /* it ends the segment, with a transfer that is expected to go there */
@@ -144,6 +144,14 @@ extern struct hp_cached_piece *hp_pieces;
 static inline const struct hp_cached_piece *hp_last_piece(uint32_t segment)
 {
     return &hp_pieces[hp_segs[segment].first_piece + hp_segs[segment].n_pieces - 1];
+}
+
+/* Where the run of blocks that the piece belongs to begins, in the program. */
+static inline uint64_t hp_run_start(const struct hp_seg *seg, unsigned piece)
+{
+    while (piece > 0 && !hp_pieces[seg->first_piece + piece].first)
+        piece--;
+    return hp_pieces[seg->first_piece + piece].start;
 }
 
 void hp_cache_start(void);

@@ -170,7 +170,7 @@ void hp_last_read(const struct hp_self *self, struct hp_last *l)
                           .behind = piece->start + piece->size,
                           .id = exit->id,
                           .insns = piece->insns};
-    if (hp_segs[exit->segment].n_pieces > 1) {
+    if (hp_segs[exit->segment].n_pieces > 1 && !piece->first) {
         l->before = piece[-1].id;
         l->before_taken = piece[-1].taken;
         l->before_by = piece[-1].taken == HP_WENT_BY;

@@ -26,6 +26,7 @@
 #define CODE_RESERVE 320   /* the most that one instruction may need */
 #define NODE_INSNS   128   /* of a block after another one in a node */
 #define AHEAD        6     /* instructions looked at beyond the segment */
+#define NEAR_TARGET  48    /* bytes that a conditional jump skips, if both of its ways are likely */
 
 /* --- What the head does ----------------------------------------------------------------------- */
 
@@ -223,7 +224,7 @@ bool hp_work_begin(struct work *w, uint64_t pc)
         return false;
     uint32_t number = hp_cache_new_piece();
     w->piece = &hp_pieces[number];
-    *w->piece = (struct hp_cached_piece){.start = pc, .segment = w->segment};
+    *w->piece = (struct hp_cached_piece){.start = pc, .segment = w->segment, .first = w->id == 0};
     if (w->pieces == 0)
         hp_segs[w->segment].first_piece = number;
     w->bytes = (const uint8_t *)(uintptr_t)pc;
@@ -361,6 +362,18 @@ static bool is_loop(const struct work *w, uint64_t target)
     return w->insn.imm < 0 || target == hp_segs[w->segment].start;
 }
 
+/* Whether a run of blocks ends at this conditional jump, and another begins behind it, in the same
+ * segment: then what goes on there is counted, and what leaves need not be. */
+static bool breaks(const struct work *w, uint64_t target, uint64_t next)
+{
+    const struct hp_seg *seg = &hp_segs[w->segment];
+    if (w->again)
+        return hp_pieces[seg->first_piece + w->pieces + 1].first;
+    return hp_engine.mode == HP_RECORD_COUNT && seg->kind == HP_SEG_PLAIN &&
+           w->id < hp_engine.arena->shape.counted && next == w->pc + w->insn.length &&
+           target > next && target - next <= NEAR_TARGET;
+}
+
 /* A conditional jump. If the segment ends here and its ways out are counted, the expected one comes
  * last: it is counted here, so that a loop takes one branch in a round. */
 static bool emit_cond(struct work *w, uint64_t target, uint64_t behind, uint64_t *next)
@@ -375,6 +388,8 @@ static bool emit_cond(struct work *w, uint64_t target, uint64_t behind, uint64_t
         to_target = hp_engine.mode == HP_RECORD_COUNT && is_loop(w, target);
     }
     hp_exit_cond(w, to_target ? behind : target, !to_target);
+    if (more && breaks(w, target, *next))
+        hp_exit_break(w, *next);
     if (!more)
         hp_exit_last(w, to_target ? target : behind, to_target);
     return more;

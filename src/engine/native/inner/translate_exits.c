@@ -127,15 +127,18 @@ void hp_exit_jump(struct work *w, uint64_t target, bool taken)
     emit_exit(w, target, taken);
 }
 
-/* Whether the last way out of the segment need not be counted. */
+/* Whether the way that is recorded here need not be counted. Of the two ways of a conditional jump
+ * it is the one that is: its counter is in its way, that of the other one would be in a stub. */
 static bool is_derived(struct work *w, uint64_t target, bool taken)
 {
+    bool is_alone = w->insn.kind != HP_X86_COND && w->insn.kind != HP_X86_COUNTED;
     if (hp_engine.mode != HP_RECORD_COUNT)
         return false;
     if (w->again)
         return hp_pieces[hp_segs[w->segment].first_piece + w->pieces].end_derived;
-    w->piece->end_derived =
-        hp_arena_derive(hp_engine.arena, w->id, taken, hp_segs[w->segment].start, target);
+    uint64_t start = hp_run_start(&hp_segs[w->segment], w->pieces);
+    w->piece->end_derived = is_alone ? hp_arena_derive(hp_engine.arena, w->id, taken, start, target)
+                                     : hp_arena_count(hp_engine.arena, w->id, taken);
     return w->piece->end_derived;
 }
 
@@ -155,6 +158,12 @@ void hp_exit_last(struct work *w, uint64_t target, bool taken)
 {
     record_last(w, target, taken);
     hp_exit_jump(w, target, taken);
+}
+
+void hp_exit_break(struct work *w, uint64_t next)
+{
+    record_last(w, next, false);
+    w->id = 0;
 }
 
 /* Leaves when the condition holds (`taken`) or does not. */

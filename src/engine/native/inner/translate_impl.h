@@ -249,6 +249,10 @@ void hp_exit_last(struct work *w, uint64_t target, bool taken);
 void hp_exit_cond(struct work *w, uint64_t target, bool taken);
 void hp_exit_counted(struct work *w, uint64_t target);
 
+/* Count mode: counts that the segment goes on at `next`, behind the piece, where a run of blocks
+ * with ids of its own begins. */
+void hp_exit_break(struct work *w, uint64_t next);
+
 /* Pushes the program's return address. */
 void hp_exit_push_return(struct work *w);
 
