@@ -150,6 +150,11 @@ uint32_t hp_cache_new_segment(void)
     return ++n_segs;
 }
 
+uint32_t hp_cache_segments(void)
+{
+    return n_segs;
+}
+
 uint32_t hp_cache_new_exit(void)
 {
     return ++n_exits;

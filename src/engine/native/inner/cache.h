@@ -185,6 +185,7 @@ uint8_t *hp_cache_gate(const struct hp_area *area, int gate);
 uint8_t *hp_cache_gate_near(const uint8_t *place, int gate);
 
 uint32_t hp_cache_new_segment(void); /* 0: no room; also below */
+uint32_t hp_cache_segments(void);    /* how many there are */
 uint32_t hp_cache_new_exit(void);
 uint32_t hp_cache_new_piece(void);
 

@@ -15,6 +15,7 @@
 #define FIRST_LOOK   (1ull << 25) /* ticks: when to look how much time goes into translating; */
 #define QUIET_PART   100          /* less than this part of it is little; */
 #define QUIET_WORDS  30           /* the same where words are written */
+#define LARGE        65536        /* segments of a program that has a flat profile */
 #define PAUSE        7            /* executions between two recordings from a head */
 #define CANDIDATES   1024         /* heads whose paths are kept until one is chosen */
 #define RECORDINGS   4            /* paths of each */
@@ -145,7 +146,8 @@ static void wait_for_quiet(void)
     if (age < FIRST_LOOK || age < looked + looked / 2)
         return;
     uint64_t little = (age - looked) / (writes_words() ? QUIET_WORDS : QUIET_PART);
-    waits = hp_engine.translate_tsc - translated > little;
+    waits = hp_engine.translate_tsc - translated > little ||
+            (!writes_words() && hp_cache_segments() > LARGE);
     looked = age;
     translated = hp_engine.translate_tsc;
     if (!waits)
