@@ -57,6 +57,18 @@ enum hp_err hp_cli_show(struct hp_profile *profile, const struct hp_cli_shown *s
     return shown->physical ? HP_OK : hp_profile_unfold_inlined(profile);
 }
 
+enum hp_err hp_cli_load_versions(const char *old_path, const char *new_path,
+                                 const struct hp_cli_shown *shown, struct hp_profile **old,
+                                 struct hp_profile **new)
+{
+    HP_TRY(hp_cli_load(old_path, old));
+    HP_TRY(hp_cli_load(new_path, new));
+    HP_TRY(hp_profile_forget_inlined(*old, *new));
+    HP_TRY(hp_profile_forget_inlined(*new, *old));
+    HP_TRY(hp_cli_show(*old, shown));
+    return hp_cli_show(*new, shown);
+}
+
 void hp_cli_style(struct hp_report_options *options, FILE *file)
 {
     struct winsize size;

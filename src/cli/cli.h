@@ -94,6 +94,11 @@ struct hp_cli_output {
  * otherwise. */
 enum hp_err hp_cli_show(struct hp_profile *profile, const struct hp_cli_shown *shown);
 
+/* Loads two versions and shows them so, with the same functions inlined as far as both know it. */
+enum hp_err hp_cli_load_versions(const char *old_path, const char *new_path,
+                                 const struct hp_cli_shown *shown, struct hp_profile **old,
+                                 struct hp_profile **new);
+
 #define HP_NOT_SAID UINT64_MAX /* of an option that takes a number */
 
 /* Checks and translates into report options. */

@@ -245,8 +245,10 @@ enum hp_err hp_page_diff_data(const struct hp_page_diff *what, FILE *out)
     struct hp_digest *new HP_CLEANUP(free_digest) = NULL;
     struct hp_diff *diff HP_CLEANUP(free_diff) = NULL;
     struct nodes nodes HP_CLEANUP(fini_nodes) = {0};
-    HP_TRY(hp_digest_make(what->old, &(struct hp_digest_options){.other = what->new}, &old));
-    HP_TRY(hp_digest_make(what->new, &(struct hp_digest_options){.other = what->old}, &new));
+    struct hp_digest_options of_old = {.other = what->new, .unfolded = what->unfolded};
+    struct hp_digest_options of_new = {.other = what->old, .unfolded = what->unfolded};
+    HP_TRY(hp_digest_make(what->old, &of_old, &old));
+    HP_TRY(hp_digest_make(what->new, &of_new, &new));
     HP_TRY(hp_diff_make(old, new, &what->sources, &diff));
     HP_TRY(add_contexts(&nodes, diff, what->old, true));
     HP_TRY(add_contexts(&nodes, diff, what->new, false));

@@ -54,6 +54,7 @@ enum hp_err hp_page_write(const struct hp_profile *profile, const struct hp_page
 struct hp_page_diff {
     const struct hp_profile *old, *new;
     const char *old_name, *new_name;
+    bool unfolded; /* inlined functions are functions in them (profile/unfold.h) */
     struct hp_diff_options sources;
 };
 

@@ -304,6 +304,19 @@ static const char *base_name(const struct hp_pmodule *module)
     return slash ? slash + 1 : hp_text(module->path);
 }
 
+static bool is_same(const struct hp_pmodule *a, const struct hp_pmodule *b)
+{
+    return strcmp(base_name(a), base_name(b)) == 0;
+}
+
+static bool has_file(const struct hp_profile *p, const struct hp_pmodule *module)
+{
+    for (size_t i = 0; i < p->n_modules; i++)
+        if (is_same(&p->modules[i], module))
+            return true;
+    return false;
+}
+
 /* Which files of `p` have source lines in the other profile. */
 static void find_known(const struct hp_profile *p, const struct hp_profile *other, bool *lines,
                        bool *known)
@@ -313,10 +326,12 @@ static void find_known(const struct hp_profile *p, const struct hp_profile *othe
         if (module != NONE)
             lines[module] = true;
     }
-    for (size_t i = 0; i < p->n_modules; i++)
+    for (size_t i = 0; i < p->n_modules; i++) {
+        bool alone = !has_file(other, &p->modules[i]);
         for (size_t k = 0; k < other->n_modules && !known[i]; k++)
-            known[i] =
-                lines[k] && strcmp(base_name(&p->modules[i]), base_name(&other->modules[k])) == 0;
+            known[i] = lines[k] && (alone ? !has_file(p, &other->modules[k])
+                                          : is_same(&p->modules[i], &other->modules[k]));
+    }
 }
 
 enum hp_err hp_profile_forget_inlined(struct hp_profile *p, const struct hp_profile *other)

@@ -30,7 +30,7 @@ enum hp_err hp_profile_unfold_inlined(struct hp_profile *profile);
 
 /* Before that, of profiles that are compared: forgets what was inlined in files of whose code the
  * other one knows no source lines, and so not what was inlined. Files are matched by their names
- * without directories. */
+ * without directories; those that only one of both has (prog-1.0, prog-1.1) with each other. */
 enum hp_err hp_profile_forget_inlined(struct hp_profile *profile, const struct hp_profile *other);
 
 /* The function of each inlined range then (malloc'ed): HP_PROFILE_NONE: there is none, as nothing

@@ -175,6 +175,23 @@ class Inlined(Case):
             diff = json.loads(self.text("diff", "--json", *pair))["diff"]
             self.assertNotIn("three", [row["name"] for row in diff["functions"]])
 
+    def test_versions_are_compared_with_them(self):
+        """Also of programs that have their version in the name; a page says what a diff says."""
+        program, changed = self.path("inlined-1.1"), SOURCE.replace("x *= 0x5bd1e995u;", "x = x * 5 + (x >> 3) * 7;")
+        shutil.copy(self.build("changed", changed, *FLAGS), program)
+        new = self.path("new.hotpath")
+        self.execute([HOTPATH, "record", "-q", "-o", new, "--", program])
+        for options, known in ((), True), (("--physical",), False):
+            pair = (*options, self.profile, new)
+            diff = json.loads(self.text("diff", "--json", *pair))["diff"]
+            page = json.loads(self.text("html", "--data", "--diff", *pair))
+            self.assertEqual(page["diff"], diff)
+            mix = [row for row in diff["functions"] if row["name"] == "mix"]
+            self.assertEqual([row["delta"] > 0 for row in mix], [True] * known)
+            for side in "old", "new":
+                total = next(row[side] for row in diff["totals"] if row["name"] == "instructions")
+                self.assertEqual(sum(page["contexts"][side + "_self"]), total)
+
     def test_loops_and_paths_are_where_they_are_written(self):
         profile = self.path("lp.hotpath")
         self.execute([HOTPATH, "record", "-q", "-p", "loops,paths", "-o", profile, "--", self.program])

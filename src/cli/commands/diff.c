@@ -2,7 +2,6 @@
 #include "diff/diff.h"
 
 #include "cli/cli.h"
-#include "profile/unfold.h"
 
 struct request {
     struct hp_cli_output output;
@@ -43,12 +42,7 @@ static enum hp_err run(struct hp_invocation *call)
     HP_TRY(hp_cli_report_options(&r->output, &print.report));
     if (r->threshold)
         HP_TRY(hp_parse_percent(r->threshold, &print.threshold));
-    HP_TRY(hp_cli_load(print.old_name, &old));
-    HP_TRY(hp_cli_load(print.new_name, &new));
-    HP_TRY(hp_profile_forget_inlined(old, new));
-    HP_TRY(hp_profile_forget_inlined(new, old));
-    HP_TRY(hp_cli_show(old, &r->output.shown));
-    HP_TRY(hp_cli_show(new, &r->output.shown));
+    HP_TRY(hp_cli_load_versions(print.old_name, print.new_name, &r->output.shown, &old, &new));
     bool unfolded = !r->output.shown.physical;
     HP_TRY(hp_digest_make(old, &(struct hp_digest_options){.other = new, .unfolded = unfolded},
                           &old_digest));

@@ -76,11 +76,14 @@ static enum hp_err check(const struct hp_invocation *call, const struct request 
     return HP_OK;
 }
 
-static enum hp_err load(const char *file, const struct hp_cli_shown *shown,
+/* FILE, or OLD and NEW. */
+static enum hp_err load(char *const *words, const struct request *r, struct hp_profile **old,
                         struct hp_profile **profile)
 {
-    HP_TRY(hp_cli_load(file, profile));
-    return hp_cli_show(*profile, shown);
+    if (r->compares)
+        return hp_cli_load_versions(words[0], words[1], &r->shown, old, profile);
+    HP_TRY(hp_cli_load(words[0], profile));
+    return hp_cli_show(*profile, &r->shown);
 }
 
 /* "x.html" for "x.hotpath", "x.diff.html" for what changed up to it. */
@@ -104,13 +107,11 @@ static enum hp_err run(struct hp_invocation *call)
     const char *file = call->words[r->compares];
     if (!r->data)
         HP_TRY(hp_page_template(&template));
-    r->shown.physical |= r->compares; /* the comparison goes by code */
-    if (r->compares)
-        HP_TRY(load(call->words[0], &r->shown, &old));
-    HP_TRY(load(file, &r->shown, &profile));
+    HP_TRY(load(call->words, r, &old, &profile));
     r->template = template;
     r->profile = r->diff.new = profile;
     r->diff.old = old;
+    r->diff.unfolded = !r->shown.physical;
     r->diff.old_name = call->words[0];
     r->diff.new_name = file;
     if (!r->path && !r->data) {
