@@ -53,6 +53,7 @@ const NAMES = {
     hotspot: spotNames,
     instruction: (model) => model.data.instructions.map((insn) => model.inFunction(insn.function, insn.address.replace(/^.*\+0x/s, ""))),
     context: contextNames,
+    syscall: (model) => model.data.syscalls.map(({ call }) => call),
     process: (model) => [...processesOf(model), ...threadsOf(model)].map(({ name }) => name),
 };
 

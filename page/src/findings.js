@@ -7,6 +7,9 @@ import { processesOf } from "./processes.js";
 import { phasesOf, spotName } from "./spots.js";
 
 const MOST_PHASES = 6, MOST_MODULES = 4;
+const LEAST = 0.0005; // of the run: what has less is not named
+const WAITS = 0.1, NAMED = 0.05; // of the time of a thread, of all threads: system calls that are worth a word
+const KNOWN = 0.5; // of the instructions have lines, where the hottest of them says something
 
 const strong = (text) => h("strong", null, text);
 const dot = (colour) => h("span", { class: "swatch", style: { background: colour }, "aria-hidden": "true" });
@@ -23,8 +26,8 @@ function hottestFunction(model) {
     if (model.executed < 1)
         return null;
     const place = model.line(functions.file[0], functions.line[0]);
-    const inclusive = functions.inclusive[0] > functions.self[0] && `, ${share(functions.inclusive[0] / model.total)} with what it calls`;
-    return { label: "Hottest function", href: "#function/0", text: [named(model, 0), place && ` (${place})`, ` has `, strong(share(functions.self[0] / model.total)), " of all instructions in itself", inclusive, "."] };
+    const self = share(functions.self[0] / model.total), inclusive = share(functions.inclusive[0] / model.total);
+    return { label: "Hottest function", href: "#function/0", text: [named(model, 0), place && ` (${place})`, ` has `, strong(self), " of all instructions in itself", functions.inclusive[0] >= 0 && inclusive !== self && `, ${inclusive} with what it calls`, "."] };
 }
 
 /** The loop that has most without loops nested in it: outer ones have everything, and say little. */
@@ -39,7 +42,7 @@ function hottestLoop(model) {
         return null;
     const loop = loops[row];
     const range = loop.max === null || loop.min === loop.max ? "" : ` (${short(loop.min)} to ${short(loop.max)})`;
-    return { label: "Hottest loop", href: `#loop/${row}`, text: [strong(model.loopName(row)), " in ", named(model, loop.function), " has ", strong(share(loop.share)), " of all instructions, with what it calls. It ran ",
+    return { label: "Hottest loop", href: `#loop/${row}`, text: [strong(model.loopName(row)), " in ", model.loopScope(row) ? [strong(model.loopScope(row)), ", inlined in ", named(model, loop.function), ","] : named(model, loop.function), " has ", strong(share(loop.share)), " of all instructions, with what it calls. It ran ",
         `${many(loop.executions, "time")}, `, strong(`${decimals(loop.mean)} ${loop.mean === 1 ? "iteration" : "iterations"}`), ` each${range}.`] };
 }
 
@@ -50,12 +53,9 @@ function hottestPath(model) {
     if (row < 0)
         return null;
     const place = model.pathPlace(row);
-    const weights = paths.instructions.filter((_, at) => paths.kind[at] === kind).sort((a, b) => b - a);
-    let half = 0;
-    for (let sum = 0; half < weights.length && sum < model.total / 2; half++)
-        sum += weights[half];
+    const half = model.pathsOf(kind, 0.5);
     return { label: "Hottest path", href: `#path/${row}`, text: ["A path of ", many(paths.length[row], "branch", "branches"), " in ", named(model, paths.function[row]), place && ` (${place})`, ` was taken ${short(paths.count[row])} times and has `, strong(share(paths.instructions[row] / model.total)), " of all instructions. ",
-        `${many(half, "path")} of ${short(kinds[kind].paths)} ${half === 1 ? "has" : "have"} half of them.`] };
+        half > 0 && `${many(half, "path")} of ${short(kinds[kind].paths)} ${half === 1 ? "has" : "have"} half of them.`] };
 }
 
 // The function whose block, with code of the line, was executed most.
@@ -67,7 +67,7 @@ function functionOfLine(model, file, line) {
 
 function hottestLine(model) {
     const { lines } = model.data;
-    if (!lines.line.length || model.data.loops.length)
+    if (!lines.line.length || model.data.loops.length || lines.instructions.reduce((sum, value) => sum + value, 0) < KNOWN * model.total)
         return null;
     const [file, line] = [lines.file[0], lines.line[0]];
     const f = functionOfLine(model, file, line);
@@ -111,8 +111,8 @@ function split(model) {
     const order = model.modulesByWeight.filter((row) => modules.instructions[row] > 0);
     if (!order.length)
         return null;
-    const shown = order.slice(0, MOST_MODULES);
-    const rest = order.slice(MOST_MODULES).reduce((sum, row) => sum + modules.instructions[row], 0);
+    const shown = order.filter((row, at) => at === 0 || modules.instructions[row] >= LEAST * model.total).slice(0, MOST_MODULES);
+    const rest = order.slice(shown.length).reduce((sum, row) => sum + modules.instructions[row], 0);
     const parts = shown.map((row) => [dot(model.moduleColour(row)), strong(share(modules.instructions[row] / model.total)), ` in ${modules.name[row]}`]);
     return { label: "Modules", href: "#flame=modules", text: listed(parts, rest > 0 && `${share(rest / model.total)} in ${many(order.length - shown.length, "other")}`) };
 }
@@ -135,8 +135,20 @@ function programs(model) {
     return { label: "Processes", href: "#processes", text: [strong(many(processes.length, "process", "processes")), " ran: ", listed(parts, rest.length > 0 && `${share(left / model.total)} in ${many(rest.length, "other program")}`)] };
 }
 
+// Where a program waits: worth a sentence as in the report's summary.
+function waits(model) {
+    const { threads, syscalls } = model.data;
+    const busiest = threads.reduce((a, b) => (a && a.instructions >= b.instructions ? a : b), null);
+    if (!(busiest?.in_syscalls >= WAITS) || !syscalls.length)
+        return null;
+    const several = threads.length > 1;
+    const parts = syscalls.filter(({ share: part }) => part >= NAMED).slice(0, MOST_MODULES).map(({ call, share: part, caller }) => [strong(call), ` ${share(part)}`, several && caller && ` (most for ${model.tagOf(caller)})`]);
+    return { label: "System calls", href: "#syscalls", text: [strong(share(busiest.in_syscalls)), several ? [" of the time of the busiest thread", busiest.name && ` (${busiest.name})`] : " of the time", " is in system calls",
+        parts.length === 0 ? "." : [several ? ". Of the time of all threads: " : ": ", listed(parts)]] };
+}
+
 /** [{ label, href, text }], `text` as of h(). */
-export const findingsOf = (model) => (model.total > 0 ? [hottestFunction, hottestLine, mostCalled, hottestLoop, hottestPath, costliestStall, phases, programs, split].map((find) => find(model)).filter(Boolean) : []);
+export const findingsOf = (model) => (model.total > 0 ? [hottestFunction, hottestLine, mostCalled, hottestLoop, hottestPath, costliestStall, phases, programs, waits, split].map((find) => find(model)).filter(Boolean) : []);
 
 /** Findings as a list; nothing where there are none. */
 export const findingList = (found) => found.length > 0 && h("section", { class: "card findings", "aria-label": "Findings" }, h("ul", null, found.map(({ label, href, text }) =>

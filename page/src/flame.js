@@ -2,7 +2,7 @@
 // A flame graph: nodes of a tree below each other, as wide as their share. Laid out by d3-hierarchy; what would be narrower than a point is left out.
 import { hierarchy, partition } from "d3-hierarchy";
 import { h } from "./dom.js";
-import { count, share } from "./format.js";
+import { count, many, share } from "./format.js";
 import { functionColour } from "./colours.js";
 import { tell } from "./tip.js";
 
@@ -41,8 +41,8 @@ export function flame(model, root, { label, total, most = Infinity, upward = fal
     let query = "";
     let by = colourBy;
 
-    const numbers = (node) => `${share(node.value / total)}, ${count(node.value)} instructions, ${node.self > 0 ? `${share(node.self / total)} in itself` : "none in itself"}${node.calls > 0 ? `, ${count(node.calls)} calls` : ""}`;
-    const colourOf = (node) => (node.part ? node.part.colour : by === "module" ? model.moduleColour(moduleOf(model, node)) : node.f < 0 ? "var(--hue-none)" : functionColour(node.f));
+    const numbers = (node) => `${share(node.value / total)}, ${count(node.value)} instructions, ${node.self > 0 ? `${share(node.self / total)} in itself` : "none in itself"}${node.calls > 0 ? `, ${many(node.calls, "call")}` : ""}`;
+    const colourOf = (node) => (by === "module" ? model.moduleColour(moduleOf(model, node)) : node.part ? node.part.colour : node.f < 0 ? "var(--hue-none)" : functionColour(node.f));
 
     function describe(node) {
         const { functions, modules } = model.data;

@@ -20,11 +20,13 @@ export function short(value) {
     return `${value.toPrecision(3)} ${units[unit]}`;
 }
 
-/** 0.381, 12.3, 1,234: as many decimals as make three digits. */
+/** 0.381, 12.3, 1,234: as many decimals as make three digits; very little is not nothing. */
 export function decimals(value) {
     const size = Math.abs(value);
     if (Number.isInteger(value) || size >= 99.95)
         return count(value);
+    if (size < 0.0005)
+        return value > 0 ? "<0.001" : ">−0.001";
     return value.toFixed(size < 0.9995 ? 3 : size < 9.995 ? 2 : 1);
 }
 
@@ -35,6 +37,12 @@ export function share(value) {
     if (value > 0 && value < 0.0005)
         return "<0.1%";
     return `${(value * 100).toFixed(1)}%`;
+}
+
+/** A time in ns: 1.23 s, 45.6 ms, 789 µs, 12 ns. */
+export function duration(ns) {
+    const [unit, size] = [["s", 1e9], ["ms", 1e6], ["µs", 1e3]].find((step) => ns >= 0.9995 * step[1]) ?? ["ns", 1];
+    return `${decimals(ns / size)} ${unit}`;
 }
 
 export const seconds = (value) => (value < 60 ? `${decimals(value)} s` : `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`);

@@ -133,11 +133,20 @@ function sourceRows(model, own, instructions, total) {
         ...(has(file) ? fileRows(model, file, lines, scale) : [() => noteRow(`${many(lines.size, "line")}; the source is not available`)])]);
 }
 
+// The line that instructions are of, above them: with its text, or as wide as there is room.
+function aboveRow(model, file, line, place) {
+    const text = model.source(file, line);
+    const at = (props) => h("td", { title: model.filePath(file), ...props }, place);
+    return h("tr", { class: "above" }, h("td", { colspan: "2" }), text ? [at({ class: "number place" }), h("td", null, sourceText(text))] : at({ class: "place", colspan: "2" }));
+}
+
 function assemblyRows(model, instructions, total, here) {
     const { code, blocks } = model.data;
     const scale = { total, most: greatest(instructions) };
     const rows = [];
-    const several = new Set(instructions.map((item) => blocks.function[item.block])).size > 1;
+    // Stubs of the procedure linkage table are parts of what they call, in the modules that call it.
+    const partOf = (f, block) => (f >= 0 && blocks.module[block] !== model.data.functions.module[f] ? `${model.functionName(f)}: its stub in ${model.moduleName(blocks.module[block])}` : model.functionName(f));
+    const several = new Set(instructions.map((item) => partOf(blocks.function[item.block], item.block))).size > 1;
     let shown = "";
     let end = 0;
     let inside;
@@ -146,17 +155,17 @@ function assemblyRows(model, instructions, total, here) {
         const line = item.row < 0 ? blocks.line[item.block] : code.line[item.row];
         const place = model.line(file, line);
         const f = blocks.function[item.block];
-        if (several && f !== inside)
-            rows.push(() => titleRow(model.functionName(f)));
+        const part = partOf(f, item.block);
+        if (several && part !== inside)
+            rows.push(() => titleRow(part));
         else if (end && item.at > end)
             rows.push(() => gapRow());
         if (place && place !== shown)
-            rows.push(() => h("tr", { class: "above" }, h("td", { colspan: "2" }), h("td", { class: "number place", title: model.filePath(file) }, place),
-                h("td", null, sourceText(model.source(file, line) ?? ""))));
+            rows.push(() => aboveRow(model, file, line, place));
         rows.push(() => instructionRow(model, item, scale, here));
         shown = place;
-        end = Math.max(f === inside ? end : 0, parseInt(blocks.offset[item.block], 16) + blocks.size[item.block]);
-        inside = f;
+        end = Math.max(part === inside ? end : 0, parseInt(blocks.offset[item.block], 16) + blocks.size[item.block]);
+        inside = part;
     }
     return rows;
 }

@@ -17,10 +17,11 @@ import { overviewView } from "./views/overview.js";
 import { pathsView } from "./views/paths.js";
 import { predictionsView } from "./views/predictions.js";
 import { processesView } from "./views/processes.js";
+import { syscallsView } from "./views/syscalls.js";
 import { themeButton } from "./theme.js";
 
 // A view: { id, label or label(model), item: what its rows are called in addresses, size(model): how many there are, present(model), create(model, go): { element, open(row, or -1, what: a way to show it) } }.
-const VIEWS = [overviewView, functionsView, flameView, pathsView, loopsView, hotspotsView, predictionsView, instructionsView, machineView, processesView, countersView];
+const VIEWS = [overviewView, functionsView, flameView, pathsView, loopsView, hotspotsView, predictionsView, instructionsView, machineView, processesView, syscallsView, countersView];
 
 const go = (where) => {
     location.hash = where;

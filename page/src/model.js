@@ -42,10 +42,20 @@ export class Model {
         return this.#made.get(name);
     }
 
-    /** How many functions were executed: the first rows. */
+    /** How many functions were executed: the first rows. Inlined ones may have nothing in themselves. */
     get executed() {
-        const { self } = this.data.functions;
-        return this.once("executed", () => self.findLastIndex((value) => value > 0) + 1);
+        const { self, inclusive, calls } = this.data.functions;
+        return this.once("executed", () => self.findLastIndex((value, row) => value > 0 || inclusive[row] > 0 || calls[row] > 0) + 1);
+    }
+
+    /** Of a kind of paths, how many of the heaviest have `part` of all instructions; 0: all together have less. */
+    pathsOf(kind, part) {
+        const sums = this.once(`sums of paths ${kind}`, () => {
+            const { paths } = this.data;
+            let sum = 0;
+            return Float64Array.from(paths.instructions.filter((_, row) => paths.kind[row] === kind)).sort().reverse().map((value) => (sum += value));
+        });
+        return sums.findIndex((sum) => sum >= part * this.total) + 1;
     }
 
     get edgesFrom() {
@@ -107,9 +117,14 @@ export class Model {
         return row < 0 || !/[<(:]/.test(this.data.functions.name[row]) ? this.functionName(row) : this.data.functions.tag[row] || this.brief(row);
     }
 
+    /** The row of a function by its name, of several the heaviest; or undefined. */
+    functionRow(name) {
+        return this.once("function rows", () => new Map(this.data.functions.name.map((text, at) => [text, at]).reverse())).get(name);
+    }
+
     /** The short form of a function's name that is a text. */
     tagOf(name) {
-        const row = this.once("function rows", () => new Map(this.data.functions.name.map((text, at) => [text, at]))).get(name);
+        const row = this.functionRow(name);
         return row === undefined ? name : this.tag(row);
     }
 
@@ -221,10 +236,17 @@ export class Model {
         return !last || last === first ? first : `${first} → ${line && file === lastFile ? line : last}`;
     }
 
+    /** "x.c:3-7", as it is written. */
     loopName(row) {
         const loop = this.data.loops[row];
         const place = this.line(loop.file, loop.line);
         const last = loop.last_line > loop.line ? `-${loop.last_line}` : "";
         return place ? `${place}${last}` : loop.target;
+    }
+
+    /** The function that a loop is written in where that was inlined, or "". */
+    loopScope(row) {
+        const { written_in: scope, function: f } = this.data.loops[row];
+        return scope && scope !== this.functionName(f) ? this.tagOf(scope) : "";
     }
 }

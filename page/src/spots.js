@@ -78,10 +78,15 @@ function heartOf(model, row) {
     return hottest(best);
 }
 
+// The name of a function without one says less than the address of its block.
+const isAddress = (name) => /\+0x[0-9a-f]+$/.test(name);
+
 /** "main sample.c:18": where a hot spot is hottest. */
 export function spotName(model, row) {
     const block = heartOf(model, row);
-    return block < 0 ? model.tag(model.data.hotspots[row].functions[0] ?? -1) : `${model.tag(model.data.blocks.function[block])} ${model.blockPlace(block)}`;
+    const name = model.tag(block < 0 ? model.data.hotspots[row].functions[0] ?? -1 : model.data.blocks.function[block]);
+    const place = block < 0 ? "" : model.blockPlace(block);
+    return !place || isAddress(name) ? place || name : `${name} ${place}`;
 }
 
 /** Stretches of the run that one hot spot has most of: [{ spot, from, to }], in shares of the run. Short ones belong to what is before. */

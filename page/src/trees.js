@@ -159,6 +159,18 @@ export function heartOf(root) {
     }
 }
 
+const starts = new WeakMap();
+
+/** Where its flame graph begins: at its heart, or where there are several roots (threads), at that of each. */
+export function startOf(root) {
+    if (!starts.has(root)) {
+        const heart = heartOf(root);
+        const hearts = root.children.map((child) => (child.row < 0 ? child : heartOf(child)));
+        starts.set(root, heart === root && hearts.some((child, i) => child !== root.children[i]) ? { ...root, children: hearts } : heart);
+    }
+    return starts.get(root);
+}
+
 /** What functions whose names have `query` in them execute, with what they call: { functions, contexts, value }. Nothing counts twice. */
 export function searchContexts(model, query) {
     const { contexts, functions } = model.data;

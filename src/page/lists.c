@@ -5,6 +5,7 @@
 #include "report/fields.h"
 #include "report/hotspots/hotspots.h"
 #include "report/print.h"
+#include "report/syscalls/syscalls.h"
 
 /* What a field is replaced by; NULL: it is left out. */
 struct other {
@@ -66,6 +67,37 @@ static void put_reference(struct hp_page *page, const struct hp_bound_field *fie
     hp_page_put_field(page, field->column, hp_profile_row(page->profile, field->kind, row->item));
 }
 
+/* Where a loop is written, as the report calls it; else where its code is. */
+static void put_written_file(struct hp_page *page, const struct hp_bound_field *field,
+                             const struct hp_row *row)
+{
+    const struct hp_loop_info *info = &page->tables.loops.info[row->item];
+    if (*info->file)
+        hp_page_put_index(page, hp_page_text_find(&page->files, info->file));
+    else
+        put_reference(page, field, row);
+}
+
+static void put_written_line(struct hp_page *page, const struct hp_bound_field *field,
+                             const struct hp_row *row)
+{
+    const struct hp_loop_info *info = &page->tables.loops.info[row->item];
+    if (*info->file)
+        hp_json_uint(&page->json, info->line);
+    else
+        put_reference(page, field, row);
+}
+
+static void put_written_last(struct hp_page *page, const struct hp_bound_field *field,
+                             const struct hp_row *row)
+{
+    const struct hp_loop_info *info = &page->tables.loops.info[row->item];
+    if (*info->file)
+        hp_json_uint(&page->json, info->last_line);
+    else
+        put_reference(page, field, row);
+}
+
 /* The file of an instruction, and the block, which the report does not have. */
 static void put_file_and_block(struct hp_page *page, const struct hp_bound_field *field,
                                const struct hp_row *row)
@@ -108,6 +140,28 @@ static void put_hotspot_functions(struct hp_page *page, const struct hp_bound_fi
     hp_json_end_array(&page->json);
 }
 
+static void put_syscall_path(struct hp_page *page, const struct hp_bound_field *field,
+                             const struct hp_row *row)
+{
+    (void)field;
+    uint32_t path[HP_CONTEXT_DEPTH + 1];
+    size_t n = hp_syscall_path(page->profile, &page->profile->syscalls[row->item], path);
+    hp_json_begin_array(&page->json);
+    while (n-- > 0)
+        hp_page_put_index(page, hp_page_row(page, HP_ROW_FUNCTION, path[n]));
+    hp_json_end_array(&page->json);
+}
+
+static enum hp_err put_syscall_paths(struct hp_page *page)
+{
+    static const struct other others[] = {{"path", put_syscall_path}, {0}};
+    struct hp_rows rows HP_CLEANUP(hp_rows_fini) = {0};
+    HP_TRY(hp_page_take(page, &hp_view_syscall_paths, HP_PAGE_CALL_PATHS, NULL, &rows));
+    hp_json_view_key(&page->json, &hp_view_syscall_paths);
+    put_rows(page, &hp_view_syscall_paths, others, rows.rows, rows.n);
+    return HP_OK;
+}
+
 static void put_list(struct hp_page *page, const struct hp_view *view, const struct other *others)
 {
     hp_json_view_key(&page->json, view);
@@ -129,22 +183,25 @@ static enum hp_err put_cpi_by(struct hp_page *page, enum hp_report_by by)
 
 enum hp_err hp_page_put_lists(struct hp_page *page)
 {
-    static const struct other in_loops[] = {{"function", put_reference}, {"file", put_reference},
-                                            {"blocks", put_blocks},      {"models", NULL},
-                                            {"branches", NULL},          {0}};
+    static const struct other in_loops[] = {
+        {"function", put_reference}, {"file", put_written_file},
+        {"line", put_written_line},  {"last_line", put_written_last},
+        {"blocks", put_blocks},      {"models", NULL},
+        {"branches", NULL},          {0}};
     static const struct other in_hotspots[] = {
         {"functions", put_hotspot_functions}, {"blocks", put_blocks}, {0}};
     static const struct other in_instructions[] = {
         {"function", put_reference}, {"file", put_file_and_block}, {0}};
-    static const struct hp_view *const views[] = {&hp_view_predictions, &hp_view_loop_models,
-                                                  &hp_view_machine,     &hp_view_sampling,
-                                                  &hp_view_processes,   &hp_view_threads};
+    static const struct hp_view *const views[] = {
+        &hp_view_predictions, &hp_view_loop_models, &hp_view_machine, &hp_view_sampling,
+        &hp_view_processes,   &hp_view_threads,     &hp_view_syscalls};
     static const enum hp_report_by by[] = {HP_REPORT_BY_RUN, HP_REPORT_BY_FUNCTION,
                                            HP_REPORT_BY_LOOP, HP_REPORT_BY_LINE};
     put_list(page, &hp_view_loops, in_loops);
     put_list(page, &hp_view_hotspots, in_hotspots);
     for (size_t i = 0; i < sizeof views / sizeof *views; i++)
         HP_TRY(put_view(page, views[i]));
+    HP_TRY(put_syscall_paths(page));
     put_list(page, &hp_view_instructions, in_instructions);
     hp_json_put_object(&page->json, "cpi");
     for (size_t i = 0; i < sizeof by / sizeof *by; i++)

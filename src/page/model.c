@@ -33,7 +33,7 @@ enum hp_err hp_page_text_add(struct hp_text_set *texts, const char *text, uint32
 
 void hp_page_limit(struct hp_page *page, uint64_t count, const char *what)
 {
-    if (count)
+    if (count && what)
         hp_strbuf_format(&page->limits, "%s %s\n", HP_GROUPED(count), what);
 }
 
@@ -135,8 +135,14 @@ static int compare_items(const void *a, const void *b)
 static enum hp_err take_contexts(struct hp_page *page)
 {
     struct hp_rows *contexts = &page->rows[HP_ROW_CONTEXT];
-    HP_TRY(take_items(page, &hp_view_contexts, HP_PAGE_CONTEXTS,
-                      "calling contexts with little in them are left out"));
+    uint64_t kept = 0, all = page->tables.summary.instructions;
+    HP_TRY(take_items(page, &hp_view_contexts, HP_PAGE_CONTEXTS, NULL));
+    for (size_t i = 0; i < contexts->n; i++)
+        hp_add_up(&kept, contexts->rows[i].v[1] /* its own */);
+    if (contexts->n_left_out)
+        hp_strbuf_format(&page->limits, "%s calling contexts, with %s of the run, are left out\n",
+                         HP_GROUPED(contexts->n_left_out),
+                         HP_PERCENT(hp_number_share(all - kept, all)));
     hp_put_contexts_beyond(&page->tables.summary, &page->limits);
     hp_strbuf_add(&page->limits, page->tables.summary.beyond ? "\n" : "");
     if (contexts->n)

@@ -100,7 +100,8 @@ void hp_page_fini(struct hp_page *page);
 /* Sets `*(T **)array` to `n` zeroed elements of `size` bytes, which live as long as the page. */
 enum hp_err hp_page_allocate(struct hp_page *page, void *array, size_t n, size_t size);
 
-/* The first `top` rows of each list of a view (0: all); `what` says what is left out. */
+/* The first `top` rows of each list of a view (0: all); `what` says what is left out, if it is to.
+ */
 enum hp_err hp_page_take(struct hp_page *page, const struct hp_view *view, size_t top,
                          const char *what, struct hp_rows *rows);
 

@@ -27,6 +27,7 @@ struct hp_page_options {
 #define HP_PAGE_LINES        200000
 #define HP_PAGE_INSTRUCTIONS 5000
 #define HP_PAGE_CPI          500 /* of each kind */
+#define HP_PAGE_CALL_PATHS   2000
 #define HP_PAGE_SOURCE_BYTES (8u << 20)
 
 /*

@@ -195,6 +195,10 @@ class Html(util_cli.Case):
             del expected["models"], expected["branches"]
             got["function"], got["file"] = name(got["function"]), file(got["file"])
             got["blocks"] = [place(blocks[i]) for i in got["blocks"]]
+            if expected["header"]:  # where it is written
+                self.assertEqual(f"{got['file']}:{got['line']}", expected["header"])
+                self.assertGreaterEqual(got["last_line"], got["line"])
+                got.update({key: expected[key] for key in ("file", "line", "last_line")})
         self.assertEqual(data["loops"], report["loops"])
         for got in data["hotspots"]:
             got["functions"] = [name(i) for i in got["functions"]]
@@ -223,8 +227,12 @@ class Html(util_cli.Case):
     def test_lists(self):
         data, report = self.data(self.exact), self.report(self.exact)
         self.assertTrue(report["predictions"] and report["loop_models"] and report["machine"])
-        for name in "predictions", "loop_models", "machine", "threads", "sampling":
+        for name in "predictions", "loop_models", "machine", "threads", "sampling", "syscalls":
             self.assertEqual(data[name], report[name], name)
+        self.assertTrue(data["syscall_paths"])
+        for got in data["syscall_paths"]:
+            got["path"] = [data["functions"]["name"][f] for f in got["path"]]
+        self.assertEqual(data["syscall_paths"], report["syscall_paths"][:2000])
 
     def test_instructions_and_cycles(self):
         data, report = self.data(self.cycles), self.report(self.cycles)

@@ -265,6 +265,7 @@ class Page(Case):
         hostile, _ = self.record("hostile", [self.build("hostile", HOSTILE)], "-p", "exact,loops,paths,hotspots")
         parts = self.build("parts", PARTS, "-pthread")
         processes, _ = self.record("processes", ["sh", "-c", f"{parts} first; {parts} second"], "-p", "exact")
+        threads, _ = self.record("threads", [parts, "second"])
         names, _ = self.record("names", [self.template_program()], "-p", "exact,loops,paths")
         empty = self.path("empty.hotpath")
         self.hotpath("record", "-q", "-o", empty, "-p", "none", "--", "/bin/true")
@@ -277,7 +278,7 @@ class Page(Case):
                 "twins": self.page("twins", twin_data(data)),
                 "damaged": self.page("damaged", "!" + whole), "cut": self.page("cut", whole[:len(whole) // 2 // 4 * 4]),
                 "other": self.page("other", {"format": 2}), "list": self.page("list", [1]), "template": {"page": TEMPLATE},
-                "processes": processes, "names": names, **self.differences(), "axe": axe}
+                "processes": processes, "threads": threads, "names": names, **self.differences(), "axe": axe}
 
     def test_in_a_browser(self):
         manifest = self.write("pages.json", json.dumps(self.pages()))

@@ -25,6 +25,61 @@ same("predictions", report.predictions, { Scheme: (p) => p.scheme, Hits: (p) => 
 same("instructions", report.instructions.slice(0, 5000), { Times: (i) => count(i.retired), Cycles: (i) => share(i.share), Function: (i) => i.function || "(no function)" });
 same("counters", report.machine, { Part: (m) => m.part, Name: (m) => m.name, Value: (m) => (m.unit === "share" ? share(m.value) : count(m.value)) });
 
+same("syscalls", report.syscalls, { Call: (s) => s.call, Calls: (s) => count(s.calls), Share: (s) => share(s.share), Errors: (s) => (s.errors ? count(s.errors) : "") });
+
+test("a system call: the paths that led to it", at("all", "syscall/0", async (page) => {
+    const [call] = report.syscalls;
+    const paths = report.syscall_paths.filter(({ number }) => number === call.number);
+    assert.equal(await title(page), call.call);
+    assert.equal((await facts(page)).Calls, count(call.calls));
+    const found = await page.$$eval(`${shown} .detail .items > li`, (all) => all.map((item) => [...item.querySelectorAll("a")].map((link) => link.title)));
+    assert.deepEqual(found, paths.slice(0, 20).map(({ path }) => [...path].reverse().slice(0, 12)));
+}));
+
+test("functions that were inlined, and do no more than to call, count", at("names", "functions", async (page) => {
+    const { functions, summary } = reportOf("names");
+    assert.ok(functions.some((f) => f.self === 0));
+    assert.equal(summary.functions, functions.length);
+    assert.match(await status(page), new RegExp(`^${count(functions.length)} `));
+    await page.evaluate(() => { location.hash = "overview"; });
+    await page.waitForSelector(`${shown} .keys`);
+    assert.equal(await page.getAttribute(`${shown} .key[href="#functions"]`, "title"), count(functions.length));
+    assert.ok((await page.$$eval(`${shown} .more`, (all) => all.map((link) => link.textContent))).includes(`all ${count(functions.length)}`));
+}));
+
+test("loops are called by where they are written", at("names", "loops", async (page) => {
+    const { loops } = reportOf("names");
+    const found = await page.$$eval(`${shown} tr[data-row]`, (all) => all.map((row) => [Number(row.dataset.row), row.querySelector(".name").textContent]));
+    assert.ok(loops.some((loop) => loop.header && loop.written_in !== loop.function));
+    for (const [row, name] of found) {
+        const { header, target, irreducible } = loops[row];
+        const where = header ? header.replace(/^.*\//, "") : target;
+        assert.ok(name.startsWith(`${irreducible ? "~ " : ""}${where}`), `${name}: ${where}`);
+    }
+}));
+
+test("how many paths have half of all is the same everywhere", at("huge", "overview", async (page) => {
+    const [, said] = /([\d,]+) paths? of/.exec(await page.textContent(`${shown} .findings a[href^="#path/"]`));
+    const { paths: all, summary } = reportOf("huge");
+    const paths = all.map((path) => path.instructions).sort((a, b) => b - a);
+    let sum = 0;
+    const half = 1 + paths.findIndex((instructions) => (sum += instructions) >= summary.instructions / 2);
+    assert.equal(said, count(half));
+    await page.evaluate(() => { location.hash = "paths"; });
+    await page.waitForSelector(`${shown} .chart .note`);
+    assert.ok((await page.textContent(`${shown} .chart .note`)).startsWith(`${count(half)} paths have half`));
+}));
+
+for (const name of ["all", "windows"])
+    test(`${name}: very little is not nothing`, at(name, "overview", async (page) => {
+        for (const view of ["overview", "machine", "instructions", "instruction/0", "loops", "predictions"]) {
+            await page.evaluate((to) => { location.hash = to; }, view);
+            await page.waitForTimeout(50);
+            assert.doesNotMatch(await page.innerText(shown), /(^|[^\d.])0\.0+($|[^\d%])/, view);
+            assert.doesNotMatch(await page.innerText(shown), /(^|\s)-[\d.]+ [kMG]/, view);
+        }
+    }));
+
 test("overview: totals", at("all", "overview", async (page) => {
     const { summary } = report;
     const keys = await page.$$eval(".key", (all) => Object.fromEntries(all.map((key) => [key.querySelector(".figure-label").textContent, key.title])));

@@ -105,11 +105,34 @@ test("one process with one thread has none of that", at("default", "overview", a
     assert.equal(await page.$$eval(`${shown} .choice button:text-is("By process")`, (all) => all.length), 0);
 }));
 
+test("threads: the flame graph begins where each does something, all of it shows how", withPage("threads", "flame", async (page) => {
+    const cells = () => page.$$eval(`${shown} .flame-cell`, (all) => all.map((cell) => [Number(cell.getAttribute("aria-level")), cell.getAttribute("aria-label").replace(/: [^:]*$/, "")]));
+    const start = await cells();
+    assert.deepEqual(start[0], [1, "all"]);
+    assert.ok(start.some(([level, name]) => level === 2 && name === "thread"), JSON.stringify(start));
+    await page.click(`${shown} .flame-cell`);
+    await page.waitForFunction(() => location.hash === "#flame=all");
+    const whole = await cells();
+    assert.ok(whole.some(([level, name]) => level === 2 && /clone/.test(name)), JSON.stringify(whole));
+    assert.ok(whole.every(([level, name]) => level > 2 || name !== "thread"));
+}));
+
+for (const name of ["default", "processes", "threads"])
+    test(`${name}: system calls are worth a sentence where the busiest thread spends a tenth of its time in them`, withPage(name, "", async (page) => {
+        const { threads } = JSON.parse(readFileSync(manifest[name].report, "utf8"));
+        const busiest = threads.reduce((a, b) => (a.instructions >= b.instructions ? a : b));
+        const said = await page.$$eval(`${shown} .findings a[href="#syscalls"]`, (all) => all.map((link) => link.textContent));
+        assert.equal(said.length, busiest.in_syscalls >= 0.1 ? 1 : 0);
+        if (said.length)
+            assert.ok(said[0].includes(`${(busiest.in_syscalls * 100).toFixed(1)}% of the time`), said[0]);
+    }));
+
 test("long names are shortened, with the whole name at the pointer and where the function is opened", withPage("names", "functions", async (page) => {
     const { functions } = JSON.parse(readFileSync(manifest.names.data, "utf8"));
     const row = functions.brief.findIndex((brief, at) => /each/.test(brief) && functions.self[at] > 0);
     assert.ok(row >= 0 && functions.brief[row].includes("<…>") && functions.brief[row].length <= 64, functions.brief[row]);
     const cell = `${shown} tr[data-row='${row}'] .name`;
+    await page.fill(`${shown} input[type=search]`, "each"); // it may be far down
     assert.equal(await page.getAttribute(cell, "title"), functions.name[row]);
     assert.equal(await page.innerText(cell), functions.brief[row]);
     await page.evaluate((to) => { location.hash = `function/${to}`; }, row);

@@ -36,7 +36,7 @@ test("searching while typing", withPage("all", "functions", async (page) => {
 }));
 
 test("every kind of address opens what it names", at("all", "overview", async (page) => {
-    const titles = { "function/0": report.functions[0].name, "path/1": /^Path in /, "loop/0": /^Loop /, "hotspot/0": /^Hot spot #\d/, "instruction/2": /\w/ };
+    const titles = { "function/0": report.functions[0].name, "path/1": /^Path in /, "loop/0": /^Loop /, "hotspot/0": /^Hot spot #\d/, "instruction/2": /\w/, "syscall/0": report.syscalls[0].call };
     for (const [hash, expected] of Object.entries(titles)) {
         await page.evaluate((to) => { location.hash = to; }, hash);
         await page.waitForSelector(`${shown} .detail:not([hidden]) h2`);
@@ -212,7 +212,7 @@ test("addresses name things, and hold in the page of another run", withPage("all
         return [await title(page), await page.evaluate(() => location.hash)];
     };
     const names = {};
-    for (const hash of ["function/0", "path/3", "loop/1", "instruction/2", "hotspot/0"]) {
+    for (const hash of ["function/0", "path/3", "loop/1", "instruction/2", "hotspot/0", "syscall/0"]) {
         const [heading, name] = await opened(hash);
         assert.match(name, /^#\w+=/);
         names[name] = heading;

@@ -10,6 +10,8 @@ export const signed = (delta, form = short) => (delta > 0 ? `+${form(delta)}` : 
 export function percent(delta, before) {
     if (!delta)
         return "0%";
+    if (Math.abs(delta) < 0.0005 * before)
+        return share(Math.abs(delta) / before);
     return before > 0 ? signed(delta / before, share) : "new";
 }
 

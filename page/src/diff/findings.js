@@ -6,6 +6,7 @@ import { findingList } from "../findings.js";
 import { pair, signed } from "./change.js";
 
 const SEVERAL = 3; // functions that are named together
+const WORTH = 0.01; // of the whole change: what went against it by less is not said
 
 const strong = (text) => h("strong", null, text);
 const named = (model, f) => h("strong", { title: model.functionName(f) }, model.brief(f));
@@ -45,14 +46,14 @@ function mostOfIt(model) {
         return { label: "Most of it", href: `#function/${first}`, text: [part > 0.9995 ? "All of it is in " : "Most of it is in ", named(model, first), `: ${went(model, first)} instructions, `, strong(share(part)), ` of what takes ${kind}.`] };
     const few = same.slice(0, SEVERAL);
     const sum = few.reduce((of, f) => of + Math.abs(delta[f]), 0);
-    return { label: "Most of it", href: "#functions", text: [few.map((f, i) => [i > 0 && (i + 1 < few.length ? ", " : " and "), named(model, f), ` (${signed(delta[f])})`]), ` ${few.length > 1 ? "have" : "has"} `, strong(share(sum / all)), ` of what takes ${kind}, in ${many(same.length, "function")}.`] };
+    return { label: "Most of it", href: "#functions", text: [few.map((f, i) => [i > 0 && (i + 1 < few.length ? ", " : " and "), named(model, f), ` (${signed(delta[f])})`]), ` ${few.length > 1 ? "have" : "has"} `, strong(sum / all > 0.9995 && sum < all ? "nearly all" : share(sum / all)), ` of what takes ${kind}, in ${many(same.length, "function")}.`] };
 }
 
 // What changed against the whole, or where the whole did not change.
 function against(model) {
     const { delta } = model.data.functions;
     const f = delta.findIndex((change) => change !== 0 && Math.sign(change) !== Math.sign(model.change));
-    if (f < 0)
+    if (f < 0 || Math.abs(delta[f]) < WORTH * Math.abs(model.change))
         return null;
     return { label: delta[f] > 0 ? "Takes more" : "Takes less", href: `#function/${f}`, text: [model.change ? "Against that, " : "", named(model, f), ` takes ${delta[f] > 0 ? "more" : "less"}: ${went(model, f)} instructions (`, strong(signed(delta[f])), ")."] };
 }

@@ -3,7 +3,7 @@
 import { choice, h } from "../dom.js";
 import { count, many, share } from "../format.js";
 import { flame } from "../flame.js";
-import { differential, heartOf, nodeOfContext } from "../trees.js";
+import { differential, nodeOfContext, startOf } from "../trees.js";
 import { crumbs } from "../views/flame.js";
 import { percent, signed, toneColour, toneLegend } from "./change.js";
 
@@ -82,7 +82,7 @@ class Flames {
             this.side = words.includes("old") ? "old" : "new";
         this.row = row;
         const tree = treeOf(this.model, this.side);
-        this.draw(tree, row >= 0 ? nodeOfContext(this.model, tree, row) : words.includes("all") ? tree : heartOf(tree));
+        this.draw(tree, row >= 0 ? nodeOfContext(this.model, tree, row) : words.includes("all") ? tree : startOf(tree));
     }
 }
 
@@ -95,6 +95,6 @@ export const diffFlameView = {
 /** A small one for the overview. */
 export function flameOf(model, most) {
     const tree = treeOf(model, "new");
-    const start = heartOf(tree);
-    return { start: start === tree ? "" : `${model.brief(start.f)}, ${share(start.value / allOf(model, "new"))} of the new run`, element: flame(model, start, { label: "Differential flame graph", most, ...changed(model, "new") }).element };
+    const start = startOf(tree);
+    return { start: start.f < 0 ? "" : `${model.brief(start.f)}, ${share(start.value / allOf(model, "new"))} of the new run`, element: flame(model, start, { label: "Differential flame graph", most, ...changed(model, "new") }).element };
 }

@@ -18,7 +18,7 @@ const by = (list) => (key) => (row) => list[row][key] ?? 0;
 function changeColumns(list) {
     const most = mostOf(list), value = by(list);
     return [
-        { label: "Change", number: true, width: "10rem", value: (row) => Math.abs(list[row].delta), cell: (row) => changeBar(list[row].delta, most), title: "Instructions, new less old" },
+        { label: "Change", number: true, width: "10rem", most: "34cqw", value: (row) => Math.abs(list[row].delta), cell: (row) => changeBar(list[row].delta, most), title: "Instructions, new less old" },
         { label: "Old", number: true, width: "6.5rem", low: 2, value: value("old"), cell: (row) => short(list[row].old ?? 0) },
         { label: "New", number: true, width: "6.5rem", low: 2, value: value("new"), cell: (row) => short(list[row].new ?? 0) },
     ];
@@ -42,6 +42,12 @@ function lineTable(model, rows) {
 
 const mean = (side) => (side?.executions ? side.iterations / side.executions : 0);
 const trips = (form) => ({ old, new: now }) => pair(form(old), form(now), String);
+
+// What changed of a loop: how often it goes round, else how often it runs.
+function loopNote(loop) {
+    const each = trips((side) => decimals(mean(side)))(loop), times = trips((side) => short(side?.executions ?? 0))(loop);
+    return each.includes("→") ? `${each} iterations` : times.includes("→") ? `${times} times` : "";
+}
 
 function showFunction(model, row) {
     const f = model.data.diff.functions[row];
@@ -124,7 +130,7 @@ const loopsView = {
         return pane(grid({
             label: "Loops, those that changed most first", noun: ["loop", "loops"], rows: loops.length, search: found(model, texts), open: (row) => go(`loop/${row}`),
             columns: [
-                { label: "Change", number: true, width: "10rem", value: (row) => Math.abs(loops[row].delta), cell: (row) => changeBar(loops[row].delta, most), title: "Instructions of its own, new less old" },
+                { label: "Change", number: true, width: "10rem", most: "34cqw", value: (row) => Math.abs(loops[row].delta), cell: (row) => changeBar(loops[row].delta, most), title: "Instructions of its own, new less old" },
                 { label: "Loop", value: (row) => model.loopName(row), cell: (row) => h("span", { class: "name", title: `${model.functionName(loops[row].function)} ${model.loopName(row)}` }, model.loopName(row), h("span", { class: "note" }, `${state(loops[row])} ${model.tag(loops[row].function)}`)) },
                 { label: "Executions", number: true, low: true, width: "13rem", value: side("new", (loop) => loop?.executions ?? 0), cell: (row) => trips((loop) => short(loop?.executions ?? 0))(loops[row]) },
                 { label: "Iterations each", number: true, low: 2, width: "11rem", value: side("new", mean), cell: (row) => trips((loop) => decimals(mean(loop)))(loops[row]) },
@@ -206,7 +212,7 @@ const overviewView = {
                 changes(model),
                 h("div", { class: "cards" },
                     ranked("Functions", "functions", functions.length, first(functions).map((row) => ({ delta: functions[row].delta, href: `#function/${row}`, name: model.tag(row), title: functions[row].name, note: model.statusOf(row) || percent(functions[row].delta, functions[row].old) }))),
-                    ranked("Loops", "loops", loops.length, first(loops).map((row) => ({ delta: loops[row].delta, href: `#loop/${row}`, name: model.loopName(row), title: model.functionName(loops[row].function), note: trips((loop) => decimals(mean(loop)))(loops[row]) }))),
+                    ranked("Loops", "loops", loops.length, first(loops).map((row) => ({ delta: loops[row].delta, href: `#loop/${row}`, name: model.loopName(row), title: model.functionName(loops[row].function), note: loopNote(loops[row]) }))),
                     ranked("Paths", "paths", paths.length, first(paths).map((row) => ({ delta: paths[row].delta, href: `#path/${row}`, name: pathText(model, paths[row]), note: pair(paths[row].old_executions, paths[row].new_executions, short) }))),
                     totals(model),
                     graph && card(`What changed, by calls${graph.start ? `: below ${graph.start}` : ""}`, h("a", { class: "more", href: "#flame" }, "larger"), graph.element, toneLegend()))),

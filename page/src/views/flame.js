@@ -3,7 +3,7 @@
 import { choice, h } from "../dom.js";
 import { bar, count, many, share } from "../format.js";
 import { flame } from "../flame.js";
-import { aroundFunction, contextTree, functionTree, heartOf, invertedTree, nodeOfContext, searchContexts, searchFunctions } from "../trees.js";
+import { aroundFunction, contextTree, functionTree, invertedTree, nodeOfContext, searchContexts, searchFunctions, startOf } from "../trees.js";
 import { grid } from "../grid.js";
 import { splitsOf } from "../processes.js";
 import { functionCell, functionLink } from "./functions.js";
@@ -73,6 +73,7 @@ class Flames {
         this.go = go;
         this.withContexts = model.data.contexts.parent.length > 0;
         this.colourBy = "function";
+        this.from = "";
         this.query = "";
         this.graphs = [];
         this.at = h("div");
@@ -104,7 +105,7 @@ class Flames {
         this.mode = mode;
         this.graphs = graphs;
         this.place.replaceChildren(...graphs.flatMap((graph, i) => [...(heads[i] ? [heads[i]] : []), graph.element]));
-        this.hint.textContent = HINTS[mode];
+        this.hint.textContent = HINTS[mode] + (mode === "sandwich" ? "" : this.from);
         if (this.withContexts)
             this.modes.replaceChildren(choice("Which way", MODES, mode, (to) => this.go(addressOf(to, this.split))));
         const splits = mode === "sandwich" ? [] : splitsOf(this.model);
@@ -143,6 +144,7 @@ class Flames {
         this.at.replaceChildren(crumbs(this.model, node, to));
         const label = this.split ? `Flame graph by ${this.split === "threads" ? "thread" : "process"}` : mode === "inverted" ? "Inverted flame graph: below functions their callers" : this.withContexts ? "Flame graph: functions below their callers" : "Modules and their functions";
         const hadFocus = this.place.contains(document.activeElement);
+        this.from = node !== root && node.f < 0 ? " Each begins where it does more than to call one other; a click on “all” shows how it came there." : "";
         this.draw(mode, [flame(this.model, node, { label, total: this.model.total || 1, colourBy: this.colourBy, chosen: to })]);
         if (hadFocus)
             this.place.querySelector("[tabindex='0']")?.focus();
@@ -159,7 +161,7 @@ class Flames {
             listed.map((row) => h("option", { value: row, selected: row === f }, model.brief(row))));
         const chosen = (node) => node.f >= 0 && this.go(`flame=sandwich:${node.f}`);
         const options = { total: model.total || 1, colourBy: this.colourBy, chosen };
-        this.at.replaceChildren(h("p", null, select, h("span", { class: "note" }, ` ${share(callees.value / model.total)} of all instructions with what it calls, ${share(functions.self[f] / model.total)} in itself; ${count(functions.calls[f])} calls  `), h("a", { href: `#function/${f}` }, "code")));
+        this.at.replaceChildren(h("p", null, select, h("span", { class: "note" }, ` ${share(callees.value / model.total)} of all instructions with what it calls, ${share(functions.self[f] / model.total)} in itself; ${many(functions.calls[f], "call")}  `), h("a", { href: `#function/${f}` }, "code")));
         const head = (node, some, none) => h("h3", { class: "flame-head" }, node.children.length ? some : none);
         this.draw("sandwich", [flame(model, callers, { ...options, label: `Callers of ${callers.name}`, upward: true, withoutRoot: true }), flame(model, callees, { ...options, label: `${callees.name} and what it calls` })],
             [head(callers, "Callers", "Nothing calls it"), head(callees, "What it calls", "It calls nothing")]);
@@ -169,7 +171,7 @@ class Flames {
         if (this.split)
             this.zoom(this.mode, this.root, this.root);
         else if (this.mode === "down")
-            this.withContexts ? this.go(this.node === heartOf(this.root) ? "flame=all" : "flame") : this.zoom("down", this.root, this.root);
+            this.withContexts ? this.go(this.node === startOf(this.root) ? "flame=all" : "flame") : this.zoom("down", this.root, this.root);
         else if (this.mode === "inverted")
             this.zoom("inverted", this.root, this.root);
     }
@@ -191,7 +193,7 @@ class Flames {
         else if (this.split)
             this.zoom(mode, tree, tree.children.find(({ part }) => String(part.row) === rest) ?? tree);
         else
-            this.zoom(mode, tree, mode === "inverted" || what === "all" ? tree : heartOf(tree));
+            this.zoom(mode, tree, mode === "inverted" || what === "all" ? tree : startOf(tree));
     }
 }
 

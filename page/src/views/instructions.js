@@ -54,7 +54,8 @@ function bars(title, parts, options, unit) {
 }
 
 function estimate(value, form = short) {
-    return value && `${form(value.value)} (${form(Math.max(0, value.low))} – ${form(Math.max(0, value.high))})`;
+    const least = (of) => form(Math.max(0, of)); // below it is chance
+    return value && `${least(value.value)} (${least(value.low)} – ${least(value.high)})`;
 }
 
 function waits(model, insn) {
@@ -103,11 +104,11 @@ function scatter(model, go) {
     if (!data.length)
         return null;
     return chart({
-        title: "Latency against wasted slots", description: "An instruction far to the right takes long; one far up wastes slots: only that costs time. Estimates from pairs of samples.", height: 240,
+        title: "Latency against wasted slots", description: "An instruction far to the right takes long; one far up wastes slots: only that costs time. Estimates from pairs of samples, in the colours of functions.", height: 240,
         draw: (width) => {
             const plot = Plot.plot({
                 width, height: 240, marginLeft: 52, marginBottom: 36,
-                x: { type: "log", label: "mean cycles from fetch to retirement", tickFormat: tick, ticks: Math.max(2, Math.min(6, width / 90)), nice: true },
+                x: { type: "log", label: "mean cycles from fetch to retirement", tickFormat: tick, ticks: Math.max(2, Math.min(6, width / 90)) },
                 y: { type: "log", label: "wasted slots", tickFormat: tick, ticks: 4, grid: true, nice: true },
                 color: { type: "identity" },
                 marks: [

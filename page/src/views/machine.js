@@ -5,6 +5,7 @@ import { causeColour, CAUSES } from "../colours.js";
 import { causesOf, chart, Plot, stack, tick } from "../chart.js";
 
 const MOST_BARS = 20;
+const CHAR = 7.4; // of a label
 
 /** The legend of the causes that a list of rows has. */
 function causeLegend(rows) {
@@ -18,22 +19,28 @@ function cpiStack(model) {
     const causes = causesOf(run.causes).sort((a, b) => b[1] - a[1]);
     return h("div", null, stack(causesOf(run.causes), run.cycles, { label: "CPI stack" }),
         table("CPI stack of the run", [{ label: "Cause" }, { label: "Share", number: true }, { label: "CPI", number: true, low: true }, { label: "Cycles", number: true, low: true }, { label: "Meaning" }],
-            causes.map(([cause, cycles]) => [h("span", null, h("span", { class: "swatch", style: { background: causeColour(cause) } }), cause), share(cycles / run.cycles), (cycles / (run.instructions || 1)).toFixed(3), count(cycles), h("span", { class: "note" }, CAUSES[cause] ?? "")])));
+            causes.map(([cause, cycles]) => [h("span", null, h("span", { class: "swatch", style: { background: causeColour(cause) } }), cause), share(cycles / run.cycles), decimals(cycles / (run.instructions || 1)), count(cycles), h("span", { class: "note" }, CAUSES[cause] ?? "")])));
 }
 
-const nameOf = (model, row) => (row.by === "line" || !row.name ? `${row.file.replace(/^.*\/(?=[^/])/s, "")}:${row.line}` : row.by === "loop" && row.file ? `${model.tagOf(row.name)} ${row.file.replace(/^.*\/(?=[^/])/s, "")}:${row.line}` : model.tagOf(row.name));
+function nameOf(model, row) {
+    const loop = row.by === "loop" ? model.data.loops.findIndex(({ target }) => target === row.address) : -1;
+    if (loop >= 0)
+        return `${model.loopScope(loop) || model.tag(model.data.loops[loop].function)} ${model.loopName(loop)}`;
+    const place = `${row.file.replace(/^.*\/(?=[^/])/s, "")}:${row.line}`;
+    return row.by === "line" || !row.name ? place : row.by === "loop" && row.file ? `${model.tagOf(row.name)} ${place}` : model.tagOf(row.name);
+}
 
 // Rows of one way to divide the run, as stacks whose length are their cycles.
 function divided(model, rows, by) {
     const shown = rows.slice(0, MOST_BARS).map((row, i) => ({ ...row, key: i, label: nameOf(model, row) }));
     const parts = shown.flatMap((row) => causesOf(row.causes).map(([cause, cycles]) => ({ key: row.key, cause, cycles, label: row.label, all: row.cycles })));
     const longest = shown.reduce((most, row) => Math.max(most, row.label.length), 0);
-    const cut = (text, width) => (text.length * 6.6 > width ? `…${text.slice(-Math.floor(width / 6.6))}` : text);
+    const cut = (text, width) => (text.length * CHAR > width ? `…${text.slice(1 - Math.floor(width / CHAR))}` : text);
     return chart({
         title: `Cycles by ${by}`, description: `The ${shown.length} with most cycles${rows.length > shown.length ? ` of ${count(rows.length)}` : ""}; the number behind a bar is its CPI.`,
         legend: causeLegend(shown),
         draw: (width) => {
-            const margin = Math.min(longest * 6.6 + 14, width * 0.36);
+            const margin = Math.min(longest * CHAR + 14, width * 0.36);
             return Plot.plot({
                 width, height: shown.length * 22 + 40, marginLeft: margin, marginRight: 52, marginTop: 4,
                 x: { label: "cycles", grid: true, tickFormat: tick, ticks: Math.max(2, Math.min(6, width / 110)) },
@@ -52,7 +59,7 @@ function divided(model, rows, by) {
 
 function extrapolation(run) {
     const more = run.extrapolated;
-    return more && h("p", { class: "note" }, `The whole run: about ${short(more.cycles.value)} cycles, CPI ${more.cpi.value.toFixed(3)} (${more.cpi.low.toFixed(3)} – ${more.cpi.high.toFixed(3)})${more.trusted ? "" : "; from so few windows the interval is not to be trusted"}. What is below is of the windows.`);
+    return more && h("p", { class: "note" }, `The whole run: about ${short(more.cycles.value)} cycles, CPI ${decimals(more.cpi.value)} (${decimals(more.cpi.low)} – ${decimals(more.cpi.high)})${more.trusted ? "" : "; from so few windows the interval is not to be trusted"}. What is below is of the windows.`);
 }
 
 function stacks(model) {

@@ -8,7 +8,7 @@ import { findings } from "../findings.js";
 import { flame } from "../flame.js";
 import { processesOf, threadsOf } from "../processes.js";
 import { spotName, spotsOf } from "../spots.js";
-import { heartOf } from "../trees.js";
+import { startOf } from "../trees.js";
 import { treeOf } from "./flame.js";
 import { timeline } from "./hotspots.js";
 
@@ -84,9 +84,9 @@ function cpiCard(model) {
 function flameCard(model) {
     const several = model.data.processes.length > 1;
     const tree = treeOf(model, several ? "processes" : "");
-    const start = several ? tree : heartOf(tree);
+    const start = several ? tree : startOf(tree);
     const graph = flame(model, start, { label: "Flame graph", total: model.total || 1, most: DEPTH });
-    const below = several ? " by process" : start === tree ? "" : ` below ${model.brief(start.f)}, ${share(start.value / (model.total || 1))} of the run`;
+    const below = several ? " by process" : start.f < 0 ? "" : ` below ${model.brief(start.f)}, ${share(start.value / (model.total || 1))} of the run`;
     return card(model.data.contexts.parent.length ? `Flame graph${below}` : several ? "Processes and functions" : "Modules and functions", h("a", { class: "more", href: several ? "#flame=processes" : "#flame" }, "larger"), graph.element);
 }
 

@@ -143,9 +143,8 @@ function cumulative(model, kind, points = 240) {
 
 function distribution(model, kind) {
     const data = cumulative(model, kind);
-    const half = data.find((point) => point.share >= 0.5);
-    const most = data.find((point) => point.share >= 0.9);
-    const said = [half && `${many(half.n, "path")} ${half.n === 1 ? "has" : "have"} half of all instructions`, most && `${count(most.n)} have 90%`].filter(Boolean).join("; ");
+    const half = model.pathsOf(kind, 0.5), most = model.pathsOf(kind, 0.9);
+    const said = [half > 0 && `${many(half, "path")} ${half === 1 ? "has" : "have"} half of all instructions`, most > 0 && `${count(most)} ${most === 1 ? "has" : "have"} 90%`].filter(Boolean).join("; ");
     return chart({
         title: "How few paths are how much", description: said ? `${said}.` : "Share of all executed instructions that the heaviest paths have together.",
         height: 170,

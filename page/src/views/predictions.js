@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { h } from "../dom.js";
-import { count, share } from "../format.js";
+import { count, decimals, share } from "../format.js";
 import { seriesColour } from "../colours.js";
 import { chart, Plot, tick } from "../chart.js";
 import { grid } from "../grid.js";
@@ -42,7 +42,7 @@ function rates(model, key, title, description) {
 }
 
 function columns(rows) {
-    const number = (label, key, title, form = count) => ({ label, number: true, low: !key.endsWith("_rate"), width: "6rem", title, value: (row) => rows[row][key], cell: (row) => form(rows[row][key]) });
+    const number = (label, key, title, form = count) => ({ label, number: true, low: !key.endsWith("_rate"), width: "6.6rem", title, value: (row) => rows[row][key], cell: (row) => form(rows[row][key]) });
     return [
         { label: "Scheme", value: (row) => rows[row].scheme },
         number("Delay", "delay", "What it waits for"),
@@ -53,7 +53,7 @@ function columns(rows) {
         number("Predicted", "predicted", "Paths"),
         number("Of them hot", "predicted_hot", "Paths"),
         number("Counters", "counters", "Counters that were touched"),
-        { label: "Ops/branch", number: true, low: true, width: "7rem", title: "Operations of profiling for each branch of the run", value: (row) => rows[row].operations / (rows[row].branches || 1), cell: (row) => (rows[row].operations / (rows[row].branches || 1)).toFixed(3) },
+        { label: "Ops/branch", number: true, low: true, width: "7rem", title: "Operations of profiling for each branch of the run", value: (row) => rows[row].operations / (rows[row].branches || 1), cell: (row) => decimals(rows[row].operations / (rows[row].branches || 1)) },
     ];
 }
 

@@ -20,6 +20,13 @@ export const processName = (model, row) => rowsOf(model)[row].of.name;
 // The report's shares have six decimals, which may be none of a process.
 const shareOf = (model, of) => of.instructions / (model.total || 1);
 
+// How much of its time a thread is in system calls, or the only one of a process; null: not known.
+function waiting(model, row) {
+    const { thread, process } = rowsOf(model)[row];
+    const only = thread ?? (process.threads.length === 1 ? model.data.threads[process.threads[0]] : null);
+    return only?.in_syscalls ?? null;
+}
+
 /** A process, as a link to what it executed. */
 const processLink = (process) => h("a", { href: `#process/${process.row}`, class: "name", title: process.command || process.name }, process.name);
 
@@ -32,6 +39,7 @@ function columns(model) {
         { label: "Name", value: (row) => rows[row].of.name, cell: (row) => h("span", { class: "name", title: rows[row].of.name }, rows[row].of.name) },
         { label: "Instructions", number: true, low: true, width: "9rem", value: (row) => rows[row].of.instructions, cell: (row) => count(rows[row].of.instructions) },
         several && { label: "Threads", number: true, low: true, width: "6rem", value: (row) => (rows[row].thread ? 1 : rows[row].process.threads.length), cell: (row) => (rows[row].thread ? "" : count(rows[row].process.threads.length)) },
+        model.data.threads.some((thread) => thread.in_syscalls > 0) && { label: "System calls", number: true, low: true, width: "7.5rem", value: (row) => waiting(model, row) ?? -1, cell: (row) => (waiting(model, row) === null ? "" : share(waiting(model, row))), title: "Of its time, in system calls: mostly waiting" },
         several && { label: "Pid", number: true, low: true, width: "5.5rem", value: (row) => rows[row].of.pid, cell: (row) => String(rows[row].of.pid), title: "Of the process" },
         model.data.threads.length > model.data.processes.length && { label: "Thread", number: true, low: true, width: "5.5rem", value: (row) => rows[row].thread?.tid ?? 0, cell: (row) => (rows[row].thread ? String(rows[row].thread.tid) : ""), title: "Its number in the system" },
         several && { label: "Command", low: true, width: "36rem", most: "45cqw", value: (row) => rows[row].of.command, cell: (row) => h("span", { class: "name", title: rows[row].of.command }, rows[row].thread ? "" : rows[row].of.command) },
@@ -78,6 +86,7 @@ function show(model, row, go) {
                 ["Branches", count(of.branches)],
                 ["Pid", String(of.pid)],
                 thread && ["Thread", String(thread.tid)],
+                waiting(model, row) !== null && ["In system calls", `${share(waiting(model, row))} of its time`],
                 thread && process && model.data.processes.length > 1 && ["Process", processLink(process)],
                 !thread && ["Threads", count(process.threads.length)],
                 process && pidFact(model, "Started by", process.parent),
