@@ -18,9 +18,11 @@ function fitting(model, { f, name }, width) {
     return forms.find((form) => form.length * CHAR <= width) ?? forms.at(-1).replace(/^[^ ]*::(?=[^:\s])/, "");
 }
 
+const least = (root) => root.value * NARROWEST;
+
 function layout(root) {
-    const least = root.value * NARROWEST;
-    const top = hierarchy(root, (node) => node.children.filter((child) => child.value > least));
+    const limit = least(root);
+    const top = hierarchy(root, (node) => node.children.filter((child) => child.value > limit));
     top.each((node) => {
         node.value = node.data.value;
     });
@@ -128,6 +130,8 @@ export function flame(model, root, { label, total, most = Infinity, upward = fal
             by = wanted;
             draw();
         },
+        /** How much of the root is in children that are too small to be drawn. */
+        tooSmall: () => root.children.reduce((sum, child) => sum + (child.value > least(root) ? 0 : child.value), 0),
         /** The modules (rows) that can be seen. */
         modules: () => [...new Set(nodes.map((node) => moduleOf(model, node.data)).filter((module) => module >= 0))],
     };

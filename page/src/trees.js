@@ -171,6 +171,9 @@ export function startOf(root) {
     return starts.get(root);
 }
 
+/** What is in contexts that the page has not got: of large runs it has the heaviest. */
+export const contextsLeftOut = (model) => model.once("contexts left out", () => model.total - sum(model.data.contexts.self, (self) => self));
+
 /** What functions whose names have `query` in them execute, with what they call: { functions, contexts, value }. Nothing counts twice. */
 export function searchContexts(model, query) {
     const { contexts, functions } = model.data;

@@ -198,6 +198,20 @@ void hp_put_contexts_beyond(const struct hp_summary *summary, struct hp_strbuf *
                          HP_PERCENT(hp_number_share(summary->beyond, summary->instructions)));
 }
 
+/* Those that were asked for: others come with the samples of a machine. */
+static uint64_t count_paths(const struct hp_tables *tables)
+{
+    const struct hp_profile *p = tables->profile;
+    uint64_t n = 0;
+    for (size_t i = 0; i < tables->n_kinds; i++) {
+        bool sampled = false;
+        for (size_t k = 0; k < p->n_samplers; k++)
+            sampled |= strcmp(tables->kinds[i].name, hp_text(p->samplers[k].name)) == 0;
+        n += sampled ? 0 : tables->kinds[i].distinct;
+    }
+    return n;
+}
+
 static enum hp_err summarize(struct hp_tables *tables)
 {
     const struct hp_profile *p = tables->profile;
@@ -211,7 +225,7 @@ static enum hp_err summarize(struct hp_tables *tables)
     summary->functions = count_items(p, HP_ROW_FUNCTION_COUNT);
     summary->blocks = count_items(p, HP_ROW_BLOCK_COUNT);
     summary->edges = count_items(p, HP_ROW_EDGE_COUNT);
-    summary->paths = count_items(p, HP_ROW_PATH_COUNT);
+    summary->paths = count_paths(tables);
     summary->hotspots = p->n_hotspots;
     for (size_t i = 0; i < p->n_context_rests; i++)
         hp_add_up(&summary->beyond, p->context_rests[i].instructions);

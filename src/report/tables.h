@@ -26,7 +26,7 @@ struct hp_summary {
     uint64_t block_executions;                  /* likewise */
     uint64_t functions, blocks, edges, modules; /* distinct, executed at least once */
     uint64_t threads;
-    uint64_t paths;    /* distinct, of all kinds */
+    uint64_t paths;    /* distinct, of all kinds but those of samples */
     uint64_t loops;    /* executed */
     uint64_t hotspots; /* detected */
     uint64_t beyond;   /* instructions in calling contexts beyond the limit */

@@ -146,6 +146,20 @@ test("the flame graph: zoom, search, and back", withPage("all", "flame", async (
     assert.match(await status(page), new RegExp(`^1 function matches, in \\d+ contexts?: ${total.toLocaleString("en")} instructions`));
 }));
 
+test("a search says where contexts are missing", withPage("some contexts", "flame=all", async (page) => {
+    await page.fill(`${shown} input[type=search]`, "main");
+    assert.match(await status(page), /: at least [1-9][\d,]* instructions/);
+}));
+
+test("what is too small to be drawn is said", withPage("huge", "flame=inverted", async (page) => {
+    const { total, drawn } = await page.$$eval(`${shown} .flame-cell`, (cells) => {
+        const value = (cell) => Number(/, ([\d,]+) instructions/.exec(cell.getAttribute("aria-label"))[1].replaceAll(",", ""));
+        return { total: value(cells[0]), drawn: cells.filter((cell) => cell.getAttribute("aria-level") === "2").reduce((sum, cell) => sum + value(cell), 0) };
+    });
+    const [, said] = /too small to be drawn has ([\d.]+)%/.exec(await page.textContent(`${shown} .flames + .note`));
+    assert.ok(Math.abs((100 * (total - drawn)) / total - Number(said)) < 0.06, `${said}% of ${total} - ${drawn}`);
+}));
+
 test("the flame graph begins below what only calls one other, and tells at once what is under the pointer", at("all", "flame", async (page) => {
     const first = await page.textContent(`${shown} .flame-cell >> nth=0`);
     assert.equal(first, await page.textContent(`${shown} .crumbs strong`));

@@ -3,12 +3,13 @@
 import { choice, h } from "../dom.js";
 import { bar, count, many, share } from "../format.js";
 import { flame } from "../flame.js";
-import { aroundFunction, contextTree, functionTree, invertedTree, nodeOfContext, searchContexts, searchFunctions, startOf } from "../trees.js";
+import { aroundFunction, contextsLeftOut, contextTree, functionTree, invertedTree, nodeOfContext, searchContexts, searchFunctions, startOf } from "../trees.js";
 import { grid } from "../grid.js";
 import { splitsOf } from "../processes.js";
 import { functionCell, functionLink } from "./functions.js";
 
 const MOST_CRUMBS = 8, MOST_LISTED = 300;
+const WORTH = 0.01; // of the run: to be said when it is not drawn
 const MODES = [["down", "Top down"], ["inverted", "Inverted"], ["sandwich", "Sandwich"]];
 const HINTS = {
     down: "Below a function what it calls. Click or Enter zooms; Escape shows the whole; arrow keys move.",
@@ -64,7 +65,7 @@ function told(model, query) {
         return "";
     const withContexts = model.data.contexts.parent.length > 0;
     const { functions, contexts, value } = (withContexts ? searchContexts : searchFunctions)(model, query);
-    return functions === 0 ? "0 functions match" : `${many(functions, "function matches", "functions match")}${withContexts ? `, in ${many(contexts, "context")}` : ""}: ${count(value)} instructions, ${share(value / model.total)}${withContexts ? ", with what they call" : ""}`;
+    return functions === 0 ? "0 functions match" : `${many(functions, "function matches", "functions match")}${withContexts ? `, in ${many(contexts, "context")}` : ""}: ${withContexts && contextsLeftOut(model) > 0 ? "at least " : ""}${count(value)} instructions, ${share(value / model.total)}${withContexts ? ", with what they call" : ""}`;
 }
 
 class Flames {
@@ -105,7 +106,8 @@ class Flames {
         this.mode = mode;
         this.graphs = graphs;
         this.place.replaceChildren(...graphs.flatMap((graph, i) => [...(heads[i] ? [heads[i]] : []), graph.element]));
-        this.hint.textContent = HINTS[mode] + (mode === "sandwich" ? "" : this.from);
+        const small = mode === "sandwich" ? 0 : graphs[0].tooSmall() / (this.model.total || 1);
+        this.hint.textContent = HINTS[mode] + (mode === "sandwich" ? "" : this.from) + (small >= WORTH ? ` What is too small to be drawn has ${share(small)} of all instructions.` : "");
         if (this.withContexts)
             this.modes.replaceChildren(choice("Which way", MODES, mode, (to) => this.go(addressOf(to, this.split))));
         const splits = mode === "sandwich" ? [] : splitsOf(this.model);
