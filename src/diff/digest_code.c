@@ -123,16 +123,20 @@ static int compare_loops(const void *a, const void *b, void *context)
 static enum hp_err make_loops(struct hp_digest *d, const struct hp_profile *p,
                               const uint32_t *groups)
 {
+    struct hp_loops info HP_CLEANUP(hp_loops_fini) = {0};
+    HP_TRY(hp_loops_init(&info, p));
     HP_TRY(hp_new(&d->loops, p->n_loops, sizeof *d->loops));
     HP_TRY(hp_new(&d->loop_order, p->n_loops, sizeof *d->loop_order));
     for (d->n_loops = 0; d->n_loops < p->n_loops; d->n_loops++) {
         const struct hp_ploop *loop = &p->loops[d->n_loops];
+        const struct hp_loop_info *written = &info.info[d->n_loops];
+        bool known = *hp_text(written->file) != 0;
         d->loop_order[d->n_loops] = (uint32_t)d->n_loops;
         d->loops[d->n_loops] = (struct hp_dloop){
             .function = hp_digest_group(groups, loop->function),
             .parent = loop->parent,
-            .file = hp_text(loop->file),
-            .line = loop->first_line,
+            .file = known ? written->file : hp_text(loop->file),
+            .line = known ? written->line : loop->first_line,
             .header = loop->header,
         };
     }

@@ -201,6 +201,10 @@ class Inlined(Case):
         wanted = {("work", "work", 27): N, ("main", "main", 34): N}
         unrolled = ("work", "three", 11) not in loops  # as compilers like
         self.assertEqual(loops, wanted if unrolled else {**wanted, ("work", "three", 11): 3})
+        diff = json.loads(self.text("diff", "--json", profile, profile))["diff"]
+        headers = [l["header"] for l in report["loops"] if l["header"] and l["function"]]
+        found = [f"{l['new']['file']}:{l['new']['line']}" for l in diff["loops"]]
+        self.assertLessEqual(set(headers), set(found))
         text = self.text("report", profile, "loops")
         self.assertRegex(text, r"main inlined\.c:34")
         if not unrolled:
