@@ -36,9 +36,16 @@ export const stageColour = (stage) => `var(--stage-${stage})`;
 
 const HUES = 10;
 
+let ranks = null;
+
+/** Says how heavy functions are, by row, before anything is drawn. */
+export function weighFunctions(weights) {
+    ranks = new Map([...weights.keys()].sort((a, b) => weights[b] - weights[a] || a - b).map((row, rank) => [row, rank]));
+}
+
 /** The heaviest functions have colours of their own; others share them. */
 export function functionColour(row) {
-    return row < 0 ? "var(--hue-none)" : `var(--hue-${row % HUES})`;
+    return row < 0 ? "var(--hue-none)" : `var(--hue-${(ranks?.get(row) ?? row) % HUES})`;
 }
 
 export const seriesColour = (i) => `var(--hue-${i % HUES})`;

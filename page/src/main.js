@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reads the data, makes the tabs, and shows the view that the address names.
 import { parse } from "./address.js";
+import { weighFunctions } from "./colours.js";
 import { DiffModel } from "./diff/model.js";
 import { DIFF_VIEWS } from "./diff/views.js";
 import { h } from "./dom.js";
@@ -94,7 +95,10 @@ function start(model, all) {
 async function main() {
     try {
         const data = await load(document.getElementById("hotpath-data"));
-        start(data.diff ? new DiffModel(data) : new Model(data), data.diff ? DIFF_VIEWS : VIEWS);
+        const model = data.diff ? new DiffModel(data) : new Model(data);
+        if (!data.diff)
+            weighFunctions(model.functionWeights());
+        start(model, data.diff ? DIFF_VIEWS : VIEWS);
     } catch (error) {
         const text = error instanceof Unreadable ? error.message : `The profile in this page could not be shown (${error.message}). Make the page again with 'hotpath html'.`;
         document.getElementById("app").replaceChildren(h("p", { class: "message", role: "alert" }, text));

@@ -48,6 +48,17 @@ export class Model {
         return this.once("executed", () => self.findLastIndex((value, row) => value > 0 || inclusive[row] > 0 || calls[row] > 0) + 1);
     }
 
+    /** By function, what is to be seen of it: what it executes itself, or the code it has, which loops, paths and instructions are of. */
+    functionWeights() {
+        const { functions, blocks } = this.data;
+        const code = new Float64Array(functions.name.length);
+        blocks.function.forEach((f, block) => {
+            if (f >= 0)
+                code[f] += blocks.count[block] * blocks.insns[block];
+        });
+        return functions.self.map((self, row) => Math.max(self, code[row]));
+    }
+
     /** Of a kind of paths, how many of the heaviest have `part` of all instructions; 0: all together have less. */
     pathsOf(kind, part) {
         const sums = this.once(`sums of paths ${kind}`, () => {
@@ -156,6 +167,13 @@ export class Model {
         return this.address(this.data.blocks.module[block], this.data.blocks.offset[block]);
     }
 
+    /** The name, in short, of the function that a block begins in, inlined or not. */
+    blockFunction(block) {
+        const { blocks, code, names } = this.data;
+        const inlined = blocks.n_code[block] > 0 ? code.inlined[blocks.first_code[block]] : -1;
+        return inlined < 0 ? this.tag(blocks.function[block]) : this.tagOf(names[inlined]);
+    }
+
     blockPlace(block) {
         const { file, line } = this.data.blocks;
         return this.line(file[block], line[block]) || this.blockAddress(block);
@@ -242,6 +260,12 @@ export class Model {
         const place = this.line(loop.file, loop.line);
         const last = loop.last_line > loop.line ? `-${loop.last_line}` : "";
         return place ? `${place}${last}` : loop.target;
+    }
+
+    /** The function (row) that a loop is written in, as far as it has a row. */
+    loopFunction(row) {
+        const { written_in: scope, function: f } = this.data.loops[row];
+        return scope && scope !== this.functionName(f) ? this.functionRow(scope) ?? f : f;
     }
 
     /** The function that a loop is written in where that was inlined, or "". */

@@ -84,7 +84,7 @@ const isAddress = (name) => /\+0x[0-9a-f]+$/.test(name);
 /** "main sample.c:18": where a hot spot is hottest. */
 export function spotName(model, row) {
     const block = heartOf(model, row);
-    const name = model.tag(block < 0 ? model.data.hotspots[row].functions[0] ?? -1 : model.data.blocks.function[block]);
+    const name = block < 0 ? model.tag(model.data.hotspots[row].functions[0] ?? -1) : model.blockFunction(block);
     const place = block < 0 ? "" : model.blockPlace(block);
     return !place || isAddress(name) ? place || name : `${name} ${place}`;
 }

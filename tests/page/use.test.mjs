@@ -146,6 +146,17 @@ test("the flame graph: zoom, search, and back", withPage("all", "flame", async (
     assert.match(await status(page), new RegExp(`^1 function matches, in \\d+ contexts?: ${total.toLocaleString("en")} instructions`));
 }));
 
+test("heavy functions have colours of their own, and loops those of the functions they are written in", at("all", "overview", async (page) => {
+    const bars = (href) => page.$$eval(`${shown} .ranked > li:has(a[href^="${href}"])`, (all) => all.map((item) => [Number(item.querySelector("a").getAttribute("href").split("/")[1]), item.querySelector(".bar-fill").style.background]));
+    const functions = await bars("#function/");
+    assert.equal(new Set(functions.map(([, colour]) => colour)).size, functions.length);
+    const colours = new Map(functions.map(([row, colour]) => [report.functions[row].name, colour]));
+    const loops = (await bars("#loop/")).filter(([row]) => colours.has(report.loops[row].written_in));
+    assert.ok(loops.length > 0);
+    for (const [row, colour] of loops)
+        assert.equal(colour, colours.get(report.loops[row].written_in), report.loops[row].header);
+}));
+
 test("a search says where contexts are missing", withPage("some contexts", "flame=all", async (page) => {
     await page.fill(`${shown} input[type=search]`, "main");
     assert.match(await status(page), /: at least [1-9][\d,]* instructions/);

@@ -56,7 +56,7 @@ function loopsCard(model) {
     const most = loops.map((_, row) => row).sort((a, b) => loops[b].inclusive - loops[a].inclusive || a - b).slice(0, MOST);
     const parent = (row) => (loops[row].parent === null ? -1 : model.loopRows.get(loops[row].parent) ?? -1);
     const below = (above, level) => most.filter((row) => (most.includes(parent(row)) ? parent(row) : -1) === above).flatMap((row) => [{ row, level }, ...below(row, level + 1)]);
-    const rows = below(-1, 0).map(({ row, level }) => ({ level, share: loops[row].share, colour: functionColour(loops[row].function), href: `#loop/${row}`, name: model.loopName(row), title: model.functionName(loops[row].function), note: `${short(loops[row].executions)} × ${decimals(loops[row].mean)}` }));
+    const rows = below(-1, 0).map(({ row, level }) => ({ level, share: loops[row].share, colour: functionColour(model.loopFunction(row)), href: `#loop/${row}`, name: model.loopName(row), title: model.functionName(loops[row].function), note: `${short(loops[row].executions)} × ${decimals(loops[row].mean)}` }));
     return rows.length > 0 && items("Loops", "loops", loops.length, rows);
 }
 
