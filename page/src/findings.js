@@ -9,6 +9,7 @@ import { phasesOf, spotName } from "./spots.js";
 const MOST_PHASES = 6, MOST_MODULES = 4;
 const LEAST = 0.0005; // of the run: what has less is not named
 const WAITS = 0.1, NAMED = 0.05; // of the time of a thread, of all threads: system calls that are worth a word
+const NEARLY = 0.9; // of the hottest loop
 const KNOWN = 0.5; // of the instructions have lines, where the hottest of them says something
 
 const strong = (text) => h("strong", null, text);
@@ -30,19 +31,21 @@ function hottestFunction(model) {
     return { label: "Hottest function", href: "#function/0", text: [named(model, 0), place && ` (${place})`, ` has `, strong(self), " of all instructions in itself", functions.inclusive[0] >= 0 && inclusive !== self && `, ${inclusive} with what it calls`, "."] };
 }
 
-/** The loop that has most without loops nested in it: outer ones have everything, and say little. */
+/** The loop that has most without loops nested in it: outer ones have everything, and say little. Of those that have nearly as much, as one calls
+ * what another is in, the one that goes round most. */
 function hottestLoop(model) {
     const { loops } = model.data;
     const own = loops.map((loop) => loop.inclusive);
     for (const loop of loops)
         if (loop.parent !== null && model.loopRows.has(loop.parent))
             own[model.loopRows.get(loop.parent)] -= loop.inclusive;
-    const row = greatest([...loops.keys()], (at) => own[at]);
+    const most = own.reduce((a, b) => Math.max(a, b), 0);
+    const row = greatest([...loops.keys()].filter((at) => own[at] >= NEARLY * most), (at) => loops[at].iterations);
     if (row < 0)
         return null;
     const loop = loops[row];
     const range = loop.max === null || loop.min === loop.max ? "" : ` (${short(loop.min)} to ${short(loop.max)})`;
-    return { label: "Hottest loop", href: `#loop/${row}`, text: [strong(model.loopName(row)), " in ", model.loopScope(row) ? [strong(model.loopScope(row)), ", inlined in ", named(model, loop.function), ","] : named(model, loop.function), " has ", strong(share(loop.share)), " of all instructions, with what it calls. It ran ",
+    return { label: "Hottest loop", href: `#loop/${row}`, text: [strong(model.loopName(row)), model.loopScope(row) ? [" in ", strong(model.loopScope(row)), ", inlined in ", named(model, loop.function), ","] : !model.loopName(row).startsWith(model.tag(loop.function)) && [" in ", named(model, loop.function)], " has ", strong(share(loop.share)), " of all instructions, with what it calls. It ran ",
         `${many(loop.executions, "time")}, `, strong(`${decimals(loop.mean)} ${loop.mean === 1 ? "iteration" : "iterations"}`), ` each${range}.`] };
 }
 

@@ -4,6 +4,9 @@ import { seriesColour } from "./colours.js";
 
 const hex = (text) => parseInt(text, 16);
 
+/** Whether a function without a name is called so. */
+export const isAddress = (name) => /\+0x[0-9a-f]+$/.test(name);
+
 /** Rows grouped by a column: the rows of group g are rows[start[g]] … rows[start[g + 1] - 1], in order. */
 class Groups {
     constructor(column, groups) {
@@ -174,9 +177,18 @@ export class Model {
         return inlined < 0 ? this.tag(blocks.function[block]) : this.tagOf(names[inlined]);
     }
 
+    /** "x.c:3"; where lines are not known, "+0x1f" in a function that has a name, else the address. */
     blockPlace(block) {
-        const { file, line } = this.data.blocks;
-        return this.line(file[block], line[block]) || this.blockAddress(block);
+        const { file, line, function: functions, module, offset } = this.data.blocks;
+        return this.line(file[block], line[block]) || this.offsetIn(functions[block], module[block], offset[block]) || this.blockAddress(block);
+    }
+
+    /** "+0x1f", or "" in none, and in those that are called by an address themselves. */
+    offsetIn(f, module, offset) {
+        if (f < 0 || this.data.functions.module[f] !== module || isAddress(this.functionName(f)))
+            return "";
+        const at = hex(offset) - hex(this.data.functions.offset[f]);
+        return at < 0 ? "" : `+0x${at.toString(16)}`;
     }
 
     blocksOf(f) {
@@ -247,7 +259,8 @@ export class Model {
         const { paths, steps } = this.data;
         const at = (step) => {
             const block = step >= 0 && step < paths.n_steps[row] ? steps.block[paths.first_step[row] + step] : -1;
-            return block < 0 ? "" : this.blockPlace(block);
+            const place = block < 0 ? "" : this.blockPlace(block), f = block < 0 ? -1 : this.data.blocks.function[block];
+            return place.startsWith("+") && f !== paths.function[row] ? `${this.tag(f)}${place}` : place;
         };
         const first = at(0) || this.address(paths.module[row], paths.offset[row]), last = at(paths.n_steps[row] - 1);
         const [file] = first.split(":"), [lastFile, line] = last.split(":");
@@ -259,7 +272,11 @@ export class Model {
         const loop = this.data.loops[row];
         const place = this.line(loop.file, loop.line);
         const last = loop.last_line > loop.line ? `-${loop.last_line}` : "";
-        return place ? `${place}${last}` : loop.target;
+        if (place)
+            return `${place}${last}`;
+        const [, name, offset] = /^(.*)\+0x([0-9a-f]+)$/s.exec(loop.target) ?? [];
+        const f = loop.function, inside = f >= 0 && name === this.moduleName(this.data.functions.module[f]) ? this.offsetIn(f, this.data.functions.module[f], offset) : "";
+        return inside ? `${this.tag(f)}${inside}` : loop.target;
     }
 
     /** The function (row) that a loop is written in, as far as it has a row. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Hot spots as people see them: in the order of time, those that are nearly the same taken together, and the phases they make of a run.
 import { seriesColour } from "./colours.js";
+import { isAddress } from "./model.js";
 
 const SAME = 0.9; // of what both execute
 const PHASE = 0.02; // of the run, at least
@@ -78,15 +79,14 @@ function heartOf(model, row) {
     return hottest(best);
 }
 
-// The name of a function without one says less than the address of its block.
-const isAddress = (name) => /\+0x[0-9a-f]+$/.test(name);
-
 /** "main sample.c:18": where a hot spot is hottest. */
 export function spotName(model, row) {
     const block = heartOf(model, row);
     const name = block < 0 ? model.tag(model.data.hotspots[row].functions[0] ?? -1) : model.blockFunction(block);
     const place = block < 0 ? "" : model.blockPlace(block);
-    return !place || isAddress(name) ? place || name : `${name} ${place}`;
+    if (place.startsWith("+"))
+        return `${model.tag(model.data.blocks.function[block])}${place === "+0x0" ? "" : place}`;
+    return !place || isAddress(name) ? place || name : `${name} ${place}`; // an address says more of the block than of its function
 }
 
 /** Stretches of the run that one hot spot has most of: [{ spot, from, to }], in shares of the run. Short ones belong to what is before. */

@@ -52,8 +52,8 @@ test("loops are called by where they are written", at("names", "loops", async (p
     const found = await page.$$eval(`${shown} tr[data-row]`, (all) => all.map((row) => [Number(row.dataset.row), row.querySelector(".name").textContent]));
     assert.ok(loops.some((loop) => loop.header && loop.written_in !== loop.function));
     for (const [row, name] of found) {
-        const { header, target, irreducible } = loops[row];
-        const where = header ? header.replace(/^.*\//, "") : target;
+        const { header, irreducible } = loops[row];
+        const where = header.replace(/^.*\//, "");
         assert.ok(name.startsWith(`${irreducible ? "~ " : ""}${where}`), `${name}: ${where}`);
     }
 }));

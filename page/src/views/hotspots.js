@@ -100,6 +100,7 @@ export const hotspotsView = {
             label: "Hot spots in the order of time", noun: ["hot spot", "hot spots"], columns: columns(model), rows: Uint32Array.from(spots, (spot) => spot.row),
             search: (query) => (row) => hotspots[row].functions.some((f) => model.functionName(f).toLowerCase().includes(query)) || spotName(model, row).toLowerCase().includes(query) || `#${hotspots[row].id}` === query,
             open: (row) => go(`hotspot/${row}`),
+            legend: hotspots.length > spots.length && h("span", { class: "note" }, `${many(hotspots.length - spots.length, "more is", "more are")} nearly the same as one of these`),
         });
         const lines = spots.filter((spot) => spot.slices.size > 0);
         const heaviest = new Set([...lines].sort((a, b) => hotspots[b.row].total - hotspots[a.row].total).slice(0, MOST_LINES));
