@@ -268,6 +268,7 @@ class Page(Case):
         program = [self.build("all", PROGRAM)]
         everything, data = self.record("all", program, *PROFILES)
         default, _ = self.record("default", program)
+        bare, _ = self.record("bare", [self.build("bare", PROGRAM, "-g0")], "-p", "exact,loops,paths")
         windows, _ = self.record("windows", program, *WINDOWS)
         huge, _ = self.record("huge", self.compiler(), "-p", "exact,loops,paths")
         hostile, _ = self.record("hostile", [self.build("hostile", HOSTILE)], "-p", "exact,loops,paths,hotspots")
@@ -281,7 +282,7 @@ class Page(Case):
         whole = base64.b64encode(gzip.compress(json.dumps(data).encode())).decode()
         with open(os.path.join(MODULES, "node_modules", "axe-core", "axe.min.js")) as file:
             axe = file.read()
-        return {"all": everything, "default": default, "windows": windows, "huge": huge, "hostile": hostile, "empty": {"page": self.path("empty.html")},
+        return {"all": everything, "default": default, "bare": bare, "windows": windows, "huge": huge, "hostile": hostile, "empty": {"page": self.path("empty.html")},
                 "strings": self.page("strings", hostile_data(data)), "big": self.page("big", large_data(data)),
                 "twins": self.page("twins", twin_data(data)), "some contexts": self.page("some-contexts", cut_data(data)),
                 "damaged": self.page("damaged", "!" + whole), "cut": self.page("cut", whole[:len(whole) // 2 // 4 * 4]),

@@ -157,6 +157,24 @@ test("heavy functions have colours of their own, and loops those of the function
         assert.equal(colour, colours.get(report.loops[row].written_in), report.loops[row].header);
 }));
 
+test("without lines, places are those in their function", withPage("bare", "loops", async (page) => {
+    const { loops, functions, modules } = dataOf("bare");
+    const own = (f) => f >= 0 && modules.name[functions.module[f]] === "bare" && /^\w+$/.test(functions.name[f]);
+    const names = await page.$$eval(`${shown} tr[data-row]`, (all) => all.map((row) => [Number(row.dataset.row), row.querySelector(".name").firstChild.nextSibling.textContent]));
+    const known = names.filter(([row]) => own(loops[row].function));
+    assert.ok(known.length > 1);
+    for (const [row, name] of known)
+        assert.match(name, new RegExp(`^${functions.name[loops[row].function]}\\+0x[0-9a-f]+$`));
+    await page.evaluate(() => { location.hash = "overview"; });
+    const found = await page.innerText(`${shown} .findings a[href^="#loop/"] .finding`);
+    assert.doesNotMatch(found, /bare\+0x/);
+    const [, first] = /^(\S+)/.exec(found);
+    const best = names.find(([, name]) => name === first)[0];
+    const nested = (row) => loops.filter((loop) => loop.parent === loops[row].id).reduce((sum, loop) => sum + loop.inclusive, 0);
+    const rest = loops.map((loop, row) => loop.inclusive - nested(row));
+    assert.ok(rest.every((value, row) => value <= rest[best] / 0.9 && (value < 0.9 * Math.max(...rest) || loops[row].iterations <= loops[best].iterations)));
+}));
+
 test("a search says where contexts are missing", withPage("some contexts", "flame=all", async (page) => {
     await page.fill(`${shown} input[type=search]`, "main");
     assert.match(await status(page), /: at least [1-9][\d,]* instructions/);
@@ -263,6 +281,7 @@ test("a hot spot that is nearly another is no row of its own, and has its addres
     const spots = await rows(page);
     assert.equal(spots.filter((spot) => /like it$/.test(spot.Hottest)).length > 0, true);
     assert.ok(spots.length <= hotspots.length);
+    assert.match(await page.textContent(`${shown} .toolbar .note`), new RegExp(`^${1 + hotspots.length - spots.length} more (is|are) nearly the same`)); // one is the twin
     await page.evaluate((row) => { location.hash = `hotspot/${row}`; }, hotspots.length);
     await page.waitForSelector(`${shown} .detail:not([hidden]) h2`);
     assert.match(await title(page), /^Hot spot #99: /);
