@@ -307,7 +307,7 @@ test("paper is light, without what cannot be clicked, and nothing is cut", withP
     assert.ok((await page.pdf()).length > 20000);
 }, { colorScheme: "dark" }));
 
-const places = ["overview", "functions", "function/0", "paths", "path/0", "loops", "loop/0", "hotspots", "hotspot/0", "predictions", "instructions", "instruction/0", "machine", "counters", "flame", "flame=inverted", "flame=sandwich:main"];
+const places = ["overview", "functions", "function/0", "paths", "path/0", "loops", "loop/0", "hotspots", "hotspot/0", "predictions", "instructions", "instruction/0", "machine", "syscalls", "syscall/0", "counters", "flame", "flame=inverted", "flame=sandwich:main"];
 
 test("a narrow screen has nothing beside it", withPage("all", "", async (page) => {
     for (const place of places) {
@@ -330,6 +330,6 @@ const judged = (where, options) => async (page) => {
 };
 
 // Contrast takes long to measure, and is the same in many places.
-test("nothing serious for axe", withPage("all", "", judged(["overview", "function/0", "path/0", "loop/0", "hotspot/0", "predictions", "instruction/0", "machine", "flame", "flame=inverted", "flame=sandwich:main"], { rules: { "color-contrast": { enabled: false } } }), { bypassCSP: true }));
+test("nothing serious for axe", withPage("all", "", judged(["overview", "function/0", "path/0", "loop/0", "hotspot/0", "predictions", "instruction/0", "machine", "syscall/0", "flame", "flame=inverted", "flame=sandwich:main"], { rules: { "color-contrast": { enabled: false } } }), { bypassCSP: true }));
 for (const colorScheme of ["light", "dark"])
     test(`enough contrast, ${colorScheme}`, withPage("all", "", judged(["overview", "path/0", "instruction/0"], { runOnly: ["color-contrast"] }), { colorScheme, bypassCSP: true }));
