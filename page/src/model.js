@@ -279,6 +279,12 @@ export class Model {
         return inside ? `${this.tag(f)}${inside}` : loop.target;
     }
 
+    /** The same beside the name of its function: "+0x1f" where lines are not known. */
+    loopPlace(row) {
+        const name = this.loopName(row), own = this.tag(this.data.loops[row].function);
+        return name.startsWith(`${own}+`) ? name.slice(own.length) : name;
+    }
+
     /** The function (row) that a loop is written in, as far as it has a row. */
     loopFunction(row) {
         const { written_in: scope, function: f } = this.data.loops[row];

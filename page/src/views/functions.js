@@ -48,18 +48,12 @@ function columns(model) {
 
 const ranked = (rows) => h("ol", { class: "items ranked" }, rows.map(([part, href, text, note]) => h("li", null, bar(...part), h("a", { href, class: "name", title: text }, text), note && h("span", { class: "note" }, note))));
 
-// Of a loop in its own function's detail, the function goes without saying.
-function nameWithin(model, row, loop) {
-    const name = model.loopName(loop), own = model.tag(row);
-    return name.startsWith(`${own}+`) ? name.slice(own.length) : name;
-}
-
 function related(model, row) {
     const found = [...model.loopsOfFunction.of(row)].slice(0, MOST_LISTED);
     const paths = [...model.pathsOfFunction.of(row)].slice(0, MOST_LISTED);
     const { paths: table, loops } = model.data;
     return h("div", { class: "columns" },
-        found.length > 0 && card("Loops", null, ranked(found.map((loop) => [[loops[loop].share, null, loops[found[0]].share], `#loop/${loop}`, nameWithin(model, row, loop), `${short(loops[loop].executions)} × ${decimals(loops[loop].mean)}`]))),
+        found.length > 0 && card("Loops", null, ranked(found.map((loop) => [[loops[loop].share, null, loops[found[0]].share], `#loop/${loop}`, model.loopPlace(loop), `${short(loops[loop].executions)} × ${decimals(loops[loop].mean)}`]))),
         paths.length > 0 && card("Hot paths", null, ranked(paths.map((path) => [[table.instructions[path] / model.total, null, table.instructions[paths[0]] / model.total], `#path/${path}`, model.pathPlace(path), `${short(table.count[path])} × ${decimals(Math.round(table.instructions[path] / (table.count[path] || 1)))}`]))),
         sharedCard(model, row));
 }

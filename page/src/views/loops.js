@@ -31,7 +31,7 @@ function columns(model) {
     return [
         { label: "Share", number: true, width: "8.5rem", value: (row) => loops[row].inclusive, cell: (row) => bar(loops[row].share, functionColour(model.loopFunction(row)), most), title: "Instructions executed while it was going on, callees included" },
         { label: "Loop", value: (row) => model.functionName(loops[row].function), cell: (row) => h("span", { class: "name", title: `${model.functionName(loops[row].function)} ${model.loopName(row)}` },
-            loops[row].irreducible ? "~ " : "", model.loopName(row), h("span", { class: "note" }, " ", swatch(model.loopFunction(row)), model.loopScope(row) && `${model.loopScope(row)} in `, model.brief(loops[row].function))) },
+            loops[row].irreducible ? "~ " : "", model.loopPlace(row), h("span", { class: "note" }, " ", swatch(model.loopFunction(row)), model.loopScope(row) && `${model.loopScope(row)} in `, model.brief(loops[row].function))) },
         { label: "Self", number: true, low: true, width: "5rem", value: (row) => loops[row].self, cell: (row) => share(loops[row].self / (model.total || 1)), title: "Of its own code, with loops nested in it" },
         { label: "Executions", number: true, low: true, width: "7rem", value: (row) => loops[row].executions, cell: (row) => count(loops[row].executions) },
         { label: "Iterations", number: true, low: true, width: "8rem", value: (row) => loops[row].iterations, cell: (row) => count(loops[row].iterations) },
