@@ -37,6 +37,27 @@ static void __attribute__((noinline)) hot(long n) { while (n--) sink += 7 ^ sink
 int main(void) { hot(3000000); return sink & 63; }
 """
 
+# More code than a program has whose traces pay, and then one hot loop.
+LARGE = r"""
+__asm__(".globl many\n"
+        "many: xor %eax, %eax\n"
+        ".rept 70000\n"
+        "jz 1f; nop; 1:\n"
+        ".endr\n"
+        "ret\n");
+extern void many(void);
+static volatile unsigned sink;
+static void __attribute__((noinline)) add(unsigned n) { sink += n ^ sink; }
+static void (*volatile how)(unsigned) = add;
+int main(void)
+{
+    many();
+    for (unsigned i = 0; i < 300000000; i++)
+        how(i);
+    return sink & 63;
+}
+"""
+
 MODES = (("counts", "count"), ("exact", "stream"), ("none", "none"))
 
 
@@ -162,6 +183,13 @@ int main(void)
             self.assertEqual(events, [])
             self.assertGreater(stats["traces"], 400)
 
+    def test_large_programs(self):
+        """Heads of a program with much code are not counted where no words are written."""
+        program = self.build("large", LARGE, "-O1")
+        stats, events, _ = self.watch([program], "--profile", "counts")
+        self.assertGreater(stats["segments"], 65536)
+        self.assertEqual((stats["heads"], stats["traces"], events), (0, 0, []))
+
     def test_leaving(self):
         """Or the program is let go. The profile is of what was before, and says so."""
         program = self.build("flat", FLAT, "-O1")
@@ -179,7 +207,7 @@ int main(void)
 
     def test_traces_that_pay(self):
         """Loops that go on are not given up, however many."""
-        source = FLAT.replace("i < 300", "i < 30000")
+        source = FLAT.replace("i < 3000", "i < 30000")
         program = self.build("hot", source, "-O1")
         for profile, _ in MODES:
             stats, events, _ = self.watch([program], "--profile", profile, "--traces",
