@@ -7,6 +7,7 @@
 #include "profiler/result.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum hp_err hp_exact_contexts_start(struct hp_exact_thread *t)
 {
@@ -376,32 +377,44 @@ enum hp_err hp_exact_contexts_rename(struct hp_exact_thread *t)
 
 /* --- The result ------------------------------------------------------------------------------- */
 
-/* Contexts of functions, in all threads, that spent at least so much. */
-static size_t count_heavy(const struct hp_exact *exact, uint64_t least)
+#define DIGIT 16 /* bits of a number that are looked at together */
+
+/* Of the contexts of functions, in all threads, that spent `high << shift` to
+ * `(high + 1 << shift) - 1`, counts how many have each next digit. */
+static void count_digits(const struct hp_exact *exact, uint64_t high, unsigned shift,
+                         size_t *counts)
 {
-    size_t n = 0;
+    memset(counts, 0, (sizeof *counts) << DIGIT);
     for (size_t k = 0; k < exact->n_threads; k++) {
         const struct hp_exact_thread *t = exact->threads[k];
-        for (size_t i = 1; i < t->n_contexts; i++)
-            n += t->contexts[i].inclusive >= least &&
-                 (t->contexts[i].function < HP_CONTEXT_REST || t->contexts[i].function == HP_NO_ID);
+        for (size_t i = 1; i < t->n_contexts; i++) {
+            const struct hp_context *c = &t->contexts[i];
+            uint64_t digits = c->inclusive >> (shift - DIGIT);
+            if (digits >> DIGIT == high &&
+                (c->function < HP_CONTEXT_REST || c->function == HP_NO_ID))
+                counts[digits & ((1u << DIGIT) - 1)]++;
+        }
     }
-    return n;
 }
 
-uint64_t hp_exact_contexts_least(const struct hp_exact *exact)
+/* The least number that no more contexts than are kept have reached: digit by digit, it is one more
+ * than the largest that more have reached. */
+enum hp_err hp_exact_contexts_least(const struct hp_exact *exact, uint64_t *least)
 {
-    uint64_t low = 0, high = UINT64_MAX;
+    size_t *counts HP_CLEANUP(hp_free) = NULL, above = 0;
+    *least = 0;
     if (exact->n_own_contexts <= exact->kept_contexts)
-        return 0;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (count_heavy(exact, middle) <= exact->kept_contexts)
-            high = middle;
-        else
-            low = middle + 1;
+        return HP_OK;
+    HP_TRY(hp_new(&counts, (size_t)1 << DIGIT, sizeof *counts));
+    for (unsigned shift = 64; shift; shift -= DIGIT) {
+        uint64_t digit = 1u << DIGIT;
+        count_digits(exact, *least, shift, counts);
+        while (digit > 1 && above + counts[digit - 1] <= exact->kept_contexts)
+            above += counts[--digit];
+        *least = *least << DIGIT | (digit - 1);
     }
-    return low;
+    *least += 1;
+    return HP_OK;
 }
 
 /* Turns contexts that spent less, as did all their children, into rests. Signals and the start of a

@@ -103,8 +103,8 @@ void hp_exact_contexts_seal(struct hp_exact_thread *thread);
 enum hp_err hp_exact_contexts_rename(struct hp_exact_thread *thread);
 
 /* All threads are sealed: what a context must have spent to be one of the heaviest, which are kept
- * in the profile. */
-uint64_t hp_exact_contexts_least(const struct hp_exact *exact);
+ * in the profile. HP_ERR_NOMEM. */
+enum hp_err hp_exact_contexts_least(const struct hp_exact *exact, uint64_t *least);
 
 /* Adds the contexts of a sealed thread to the profile, those with at least so much and the start of
  * each history, and its system calls. `known` has the profile's contexts, by (parent + 1) << 32 |

@@ -373,10 +373,8 @@ enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_result *resu
 {
     struct hp_exact *exact = (struct hp_exact *)profiler;
     HP_TRY(hp_exact_settle(exact));
-    struct result r = {.exact = exact,
-                       .out = result,
-                       .profile = result->profile,
-                       .least = hp_exact_contexts_least(exact)};
+    struct result r = {.exact = exact, .out = result, .profile = result->profile};
+    HP_TRY(hp_exact_contexts_least(exact, &r.least));
     HP_TRY(hp_result_code(result));
     enum hp_err err = rank_modules(&r);
     for (size_t i = 0; err == HP_OK && i < exact->n_threads; i++) {
