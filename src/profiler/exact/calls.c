@@ -389,6 +389,7 @@ static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32
         *op = (struct hp_exact_op){.insns = (uint32_t)(clock - start),
                                    .from = blocks[i],
                                    .to = blocks[i + 1],
+                                   .context = HP_NO_ID,
                                    .at = (uint8_t)i};
         if (counts)
             hp_exact_count_edge(t, from, blocks[i + 1]);
@@ -436,14 +437,35 @@ ALWAYS_INLINE bool is_among_tails(struct hp_exact_thread *t, uint32_t function)
     return true;
 }
 
+/* Pushes a frame for an operation. Mostly it is done from the same context as the last time: then
+ * the new one is known without a look at those that were entered before. */
+ALWAYS_INLINE void push_op(struct hp_exact_thread *t, struct hp_exact_op *op,
+                           enum hp_frame_kind kind, uint64_t expects)
+{
+    uint32_t below = top(t) ? top(t)->context : 0;
+    if (op->context == below && !op->length && t->n_frames < t->cap_frames) {
+        t->frames[t->n_frames++] = (struct hp_frame){.expects = expects,
+                                                     .entered = t->clock,
+                                                     .function = op->function,
+                                                     .context = op->pushed,
+                                                     .call = HP_NO_ID,
+                                                     .kind = (uint8_t)kind};
+        return;
+    }
+    if (!push(t, kind, expects, op->function, caller_of(t, op), op->from, false) || op->length)
+        return;
+    if (!hp_context_is_rest(&t->contexts[top(t)->context])) { /* which counts what enters it */
+        op->context = below;
+        op->pushed = top(t)->context;
+    }
+}
+
 /* Without loops; false: the transfer must be shown. */
-ALWAYS_INLINE bool do_op(struct hp_exact_thread *t, const struct hp_exact_op *op)
+ALWAYS_INLINE bool do_op(struct hp_exact_thread *t, struct hp_exact_op *op)
 {
     const struct hp_frame *frame = top(t);
     switch (op->does) {
-    case HP_DOES_CALL:
-        push(t, HP_FRAME_CALL, op->expects, op->function, caller_of(t, op), op->from, false);
-        return true;
+    case HP_DOES_CALL: push_op(t, op, HP_FRAME_CALL, op->expects); return true;
     case HP_DOES_RETURN:
         if (!frame || frame->expects != op->expects)
             return false;
@@ -455,7 +477,7 @@ ALWAYS_INLINE bool do_op(struct hp_exact_thread *t, const struct hp_exact_op *op
     case HP_DOES_TAIL:
         if (!frame || is_among_tails(t, op->function))
             return false;
-        push(t, HP_FRAME_TAIL, frame->expects, op->function, caller_of(t, op), op->from, false);
+        push_op(t, op, HP_FRAME_TAIL, frame->expects);
         return true;
     default: return false;
     }
@@ -502,7 +524,7 @@ static __attribute__((noinline)) void run_excursion(struct hp_exact_thread *t, u
 static __attribute__((noinline)) void run_ops(struct hp_exact_thread *t, uint32_t unit,
                                               uint32_t watch, uint64_t clock)
 {
-    const struct hp_exact_op *op = &t->ops[hp_watch_place(watch)];
+    struct hp_exact_op *op = &t->ops[hp_watch_place(watch)];
     bool has_room = t->n_frames + HP_RUN_MAX < t->exact->most_frames;
     for (;; op++) {
         t->clock = clock + op->insns;

@@ -63,11 +63,13 @@ struct hp_exact_op {
     uint32_t function;
     uint32_t caller; /* of what is entered; HP_NO_ID: the running function */
     union {
-        uint32_t context; /* from which the excursion began last; HP_NO_ID: none */
-        uint32_t left;    /* with loops: the graph's function of `from` */
+        uint32_t
+            context;   /* from which the excursion began, or a frame was pushed, last; HP_NO_ID */
+        uint32_t left; /* with loops: the graph's function of `from` */
     };
     union {
         uint32_t excursion; /* its index (excursions.h) from there */
+        uint32_t pushed;    /* the context of that frame */
         uint32_t entered;   /* with loops: the graph's function of `to` */
     };
     uint8_t length;   /* of the excursion that begins here, in operations; 0: none does */

@@ -81,7 +81,6 @@ void hp_excursions_find(struct hp_exact_op *ops, uint32_t n)
     for (uint32_t i = 0; i < n;) {
         bool is_call = ops[i].does == HP_DOES_CALL;
         ops[i].length = is_call ? (uint8_t)length_of(ops + i, n - i) : 0;
-        ops[i].context = HP_NO_ID;
         i += ops[i].length ? ops[i].length : 1;
     }
 }
