@@ -749,7 +749,7 @@ static bool is_in_window(struct hp_spots_process *p)
         return spots->numbered.of == h;
     bool empty = h->reset_left == h->config.reset;
     if (!spots->detector || (spots->numbered.of != h && !empty && spots->by_address) ||
-        !hp_spot_windows_may_begin(&spots->windows, h))
+        !hp_spot_windows_may_begin(h))
         return false;
     if (hp_spot_counts_take(&spots->numbered, h) != HP_OK ||
         hp_spot_windows_begin(&spots->windows, &spots->numbered) != HP_OK)

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COPIED      8 /* branches of a unit, at once */
-#define CROWDED     4 /* windows do not pay where more than one branch in so many competes */
-#define REST        8 /* windows that could begin then, and do not */
+#define COPIED      8          /* branches of a unit, at once */
 #define LONGEST     (1u << 15) /* a window; counters of 16 bits do not overflow */
 #define LONGEST_LOG (1u << 20) /* entries, when it is left */
 
@@ -36,14 +34,11 @@ static int64_t most_down(const struct hp_hotspot_config *config)
     return ((int64_t)config->refresh + HP_RUN_MAX) * config->down;
 }
 
-bool hp_spot_windows_may_begin(struct hp_spot_windows *w, const struct hp_hotspots *h)
+bool hp_spot_windows_may_begin(const struct hp_hotspots *h)
 {
-    bool may = h->config.refresh && h->config.refresh <= LONGEST &&
-               h->refresh_left == h->config.refresh && h->detect > most_down(&h->config) &&
-               hp_spot_counts_fits(&h->config);
-    bool rests = may && w->rest;
-    w->rest -= rests;
-    return may && !rests;
+    return h->config.refresh && h->config.refresh <= LONGEST &&
+           h->refresh_left == h->config.refresh && h->detect > most_down(&h->config) &&
+           hp_spot_counts_fits(&h->config);
 }
 
 static enum hp_err allocate(struct hp_spot_windows *w, const struct hp_hotspot_config *config)
@@ -98,7 +93,7 @@ enum hp_err hp_spot_windows_begin(struct hp_spot_windows *w, struct hp_spot_coun
 
 bool hp_spot_windows_must_leave(const struct hp_spot_windows *w)
 {
-    return w->rest || w->detect <= most_down(&w->numbered->of->config) || w->n_log > LONGEST_LOG;
+    return w->detect <= most_down(&w->numbered->of->config) || w->n_log > LONGEST_LOG;
 }
 
 /* --- The log ---------------------------------------------------------------------------------- */
@@ -159,9 +154,10 @@ static size_t count_branches(struct hp_spot_windows *w, const struct hp_spots_li
     for (size_t i = 0; i < w->n_units; i++) {
         const struct hp_spots_list *list = &lists[w->units[i]];
         const struct hp_spots_hit *hit = &hits[list->first];
-        for (uint32_t k = 0, n = size_of(list); k < n; k++)
-            add_branch(w, hit[k].number, list->times, &n_came, &candidates);
-        branches += size_of(list);
+        const uint32_t n = size_of(list), times = list->times;
+        for (uint32_t k = 0; k < n; k++)
+            add_branch(w, hit[k].number, times, &n_came, &candidates);
+        branches += n;
     }
     for (size_t i = w->window; i < w->n_log; i++)
         if (__builtin_expect(is_branch(w->log[i]), 0))
@@ -213,11 +209,11 @@ static void settle(struct hp_spot_windows *w, uint64_t *in_candidates)
         struct hp_spot_executed *branch = &executed[came[i]];
         const struct hp_spot_set *set = &sets[branch->place];
         uint32_t times = branch->times;
-        bool competes = set->came + set->candidates > ways;
+        uint32_t competes = set->came + set->candidates > ways;
         rivals[n_rivals] = came[i];
         n_rivals += competes;
-        branch->times = competes ? HP_SPOT_COMPETES : 0;
-        if (__builtin_expect(times >= candidate && !competes, 0)) {
+        branch->times = competes * HP_SPOT_COMPETES;
+        if (__builtin_expect((times >= candidate) & !competes, 0)) {
             *in_candidates += times - candidate + 1;
             w->risen[n_risen++] = came[i];
         }
@@ -318,8 +314,6 @@ static enum hp_err compete(struct hp_spot_windows *w, struct hp_spots_list *list
     size_t n = order_rivals(w, lists);
     *in_candidates += take_rivals(w, n);
     drop_rivals(w);
-    if (n > w->numbered->of->config.refresh / CROWDED)
-        w->rest = REST;
     return HP_OK;
 }
 

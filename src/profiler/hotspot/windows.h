@@ -78,7 +78,6 @@ struct hp_spot_windows {
     uint32_t *grown; /* entries of branches that became candidates since the log begins */
     size_t n_grown;
     int32_t detect;                /* the detection counter is not less */
-    uint32_t rest;                 /* so many windows do not begin, because they would not pay */
     struct hp_hotspot_stats stats; /* when the log began */
 };
 
@@ -91,15 +90,15 @@ struct hp_spot_windows {
 void hp_spot_windows_fini(struct hp_spot_windows *w);
 
 /* Whether a window should begin: a refresh or reset was just now, and nothing will be detected
- * until the next; and windows paid when they were last tried. */
-bool hp_spot_windows_may_begin(struct hp_spot_windows *w, const struct hp_hotspots *h);
+ * until the next. */
+bool hp_spot_windows_may_begin(const struct hp_hotspots *h);
 
 /* Begins one; the contents must be in `numbered`. HP_ERR_NOMEM: it does not. */
 HP_MUST_CHECK enum hp_err hp_spot_windows_begin(struct hp_spot_windows *w,
                                                 struct hp_spot_counts *numbered);
 
-/* Whether something may be detected in this window, the log is too long, or windows do not pay: it
- * is to be left before anything else is executed, except for the rest of a unit. */
+/* Whether something may be detected in this window, or the log is too long: it is to be left before
+ * anything else is executed, except for the rest of a unit. */
 bool hp_spot_windows_must_leave(const struct hp_spot_windows *w);
 
 /* Makes room for so many units (and where they went) in the log. HP_ERR_NOMEM. */
