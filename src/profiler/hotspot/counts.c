@@ -68,7 +68,8 @@ enum hp_err hp_spot_counts_take(struct hp_spot_counts *n, struct hp_hotspots *h)
         n->ways[i] = 0;
         if (!entry->executed)
             continue;
-        struct hp_spot_branch branch = {entry->address, place, h->flows[i]};
+        struct hp_spot_branch branch = {
+            .address = entry->address, .place = place, .flow = h->flows[i]};
         if (!(n->ways[i] = hp_spot_counts_add(n, &branch))) {
             while (i-- > 0)
                 n->counters[n->ways[i]] = 0;

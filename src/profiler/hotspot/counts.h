@@ -17,6 +17,7 @@
 struct hp_spot_branch {
     uint64_t address;
     uint32_t place; /* of its set in the buffer */
+    uint32_t uses;  /* the caller's */
     uint8_t flow;
 };
 

@@ -254,6 +254,7 @@ static void spots_free(struct hp_profiler *profiler)
     free(spots->lists);
     free(spots->ops);
     free(spots->hits);
+    free(spots->uses);
     free(spots->numbers);
     free(spots->recent);
     hp_spot_windows_fini(&spots->windows);

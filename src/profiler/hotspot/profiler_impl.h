@@ -60,6 +60,11 @@ struct hp_spots_op {
     bool taken;
 };
 
+/* The same: in which unit it is. */
+struct hp_spots_use {
+    uint32_t unit, before; /* the branch's use before this one; 0: none */
+};
+
 /* Three numbers in one, so that one addition sums all; for at most HP_STEPS_MAX units. */
 static inline uint64_t hp_spots_sizes(uint32_t profiled, uint32_t branches, uint32_t blocks)
 {
@@ -79,7 +84,7 @@ struct hp_spots_slice {
 
 /* A block of a region. */
 struct hp_spots_member {
-    uint32_t block;
+    uint32_t block, insns;
     uint64_t before; /* executions when the hot spot was detected */
 };
 
@@ -150,7 +155,8 @@ struct hp_spots {
     size_t n_lists, cap_lists;
     struct hp_spots_op *ops;
     struct hp_spots_hit *hits;
-    size_t n_ops, cap_ops, cap_hits;
+    struct hp_spots_use *uses; /* of numbered branches */
+    size_t n_ops, cap_ops, cap_hits, cap_uses;
     struct hp_spot_counts numbered;
     struct hp_spot_windows windows; /* of what is in `numbered` */
     struct hp_spots_process *runs;  /* in the window */
@@ -200,9 +206,10 @@ void hp_spots_give_back(struct hp_spots *spots, bool cleared);
 /* Makes counts of blocks complete. */
 void hp_spots_flush(struct hp_spots_process *process);
 
-/* The same, because the monitor table has changed: what units do to the counter will be
- * recomputed. */
-void hp_spots_forget(struct hp_spots_process *process);
+/* The same, because branches came to the monitor table: what units with them do to the counter will
+ * be recomputed. */
+void hp_spots_forget(struct hp_spots_process *process, const struct hp_hotspot_branch *branches,
+                     size_t n);
 
 /* --- regions.c -------------------------------------------------------------------------------- */
 

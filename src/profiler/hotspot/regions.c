@@ -64,8 +64,10 @@ static enum hp_err add_member(struct hp_spots_process *p, struct hp_spots_found 
     HP_TRY(hp_grow(&f->members, &f->cap_members, f->n_members + 1, sizeof *f->members));
     HP_TRY(hp_grow(&p->hot, &p->cap_hot, p->n_counts, sizeof *p->hot));
     HP_TRY(hp_map64_put(&f->member_of, block, (uint32_t)f->n_members));
-    f->members[f->n_members++] = (struct hp_spots_member){.block = block, .before = before};
-    f->seen += before * insns_of(p->spots, block);
+    const uint32_t insns = insns_of(p->spots, block);
+    f->members[f->n_members++] =
+        (struct hp_spots_member){.block = block, .insns = insns, .before = before};
+    f->seen += before * insns;
     if (!p->hot[block])
         p->hot[block] = before + 1;
     if (p->spots->tell)
@@ -386,7 +388,7 @@ void hp_spots_on_detection(void *context, const struct hp_hotspot *hotspot)
         if (spots->processes[i]->number == hotspot->process)
             p = spots->processes[i];
     if (spots->config.monitor)
-        hp_spots_forget(p);
+        hp_spots_forget(p, found.candidates, found.n_candidates);
     else
         hp_spots_flush(p);
     found.branches = branches_of_run(spots);
@@ -421,7 +423,7 @@ uint64_t hp_spots_executed(const struct hp_spots_process *p, const struct hp_spo
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < f->n_members; i++)
-        sum += p->counts[f->members[i].block] * insns_of(p->spots, f->members[i].block);
+        sum += p->counts[f->members[i].block] * f->members[i].insns;
     return sum;
 }
 

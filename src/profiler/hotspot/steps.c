@@ -49,6 +49,14 @@ static uint32_t number_of(struct hp_spots *spots, uint32_t block)
     return spots->numbers[block];
 }
 
+/* The branch that is listed next is in that unit. */
+static void add_use(struct hp_spots *spots, uint32_t number, uint32_t unit)
+{
+    uint32_t *latest = &spots->numbered.branches[number].uses;
+    spots->uses[spots->n_ops] = (struct hp_spots_use){.unit = unit, .before = *latest};
+    *latest = (uint32_t)spots->n_ops;
+}
+
 /* Lists the branches of a unit when it is first run; inner ones have known outcomes. */
 static void list_branches(struct hp_spots *spots, uint32_t unit)
 {
@@ -56,10 +64,13 @@ static void list_branches(struct hp_spots *spots, uint32_t unit)
     const uint32_t *blocks = hp_code_unit(spots->code, unit, &n);
     struct hp_spots_list list = {
         .start = spots->lists[unit].start, .first = (uint32_t)spots->n_ops, .is_listed = true};
+    if (spots->n_ops == 0)
+        spots->n_ops = list.first = 1; /* 0 is none */
     size_t most = spots->n_ops + n + COPIED;
     bool numbered = hp_spot_counts_fits(&spots->config);
     if (hp_grow(&spots->ops, &spots->cap_ops, most, sizeof *spots->ops) != HP_OK ||
-        hp_grow(&spots->hits, &spots->cap_hits, most, sizeof *spots->hits) != HP_OK) {
+        hp_grow(&spots->hits, &spots->cap_hits, most, sizeof *spots->hits) != HP_OK ||
+        hp_grow(&spots->uses, &spots->cap_uses, most, sizeof *spots->uses) != HP_OK) {
         spots->out_of_memory = true;
         return;
     }
@@ -69,9 +80,11 @@ static void list_branches(struct hp_spots *spots, uint32_t unit)
         if (!b->profiled)
             continue;
         bool taken = next && next->start != b->fall;
+        uint32_t number = numbered ? number_of(spots, blocks[i]) : 0;
+        if (number)
+            add_use(spots, number, unit);
         spots->hits[spots->n_ops] =
-            (struct hp_spots_hit){.number = numbered ? number_of(spots, blocks[i]) : 0,
-                                  .counts = 1 | (uint32_t)taken << 16};
+            (struct hp_spots_hit){.number = number, .counts = 1 | (uint32_t)taken << 16};
         spots->ops[spots->n_ops++] = (struct hp_spots_op){.address = b->last,
                                                           .target = next ? next->start : b->fall,
                                                           .place = b->place,
@@ -185,11 +198,21 @@ void hp_spots_flush(struct hp_spots_process *p)
     p->unflushed = 0;
 }
 
-void hp_spots_forget(struct hp_spots_process *p)
+void hp_spots_forget(struct hp_spots_process *p, const struct hp_hotspot_branch *branches, size_t n)
 {
+    const struct hp_spots *spots = p->spots;
+    /* With ranges, other branches are found, too. */
+    const bool all = !hp_spot_counts_fits(&spots->config) || spots->config.ranges;
     hp_spots_flush(p);
-    for (size_t i = 0; i < p->n_units; i++)
+    for (size_t i = 0; i < p->n_units && all; i++)
         p->units[i].insns = 0;
+    for (size_t i = 0; i < n && !all; i++) {
+        uint32_t number = hp_map64_get(&spots->numbered.numbers, branches[i].address);
+        uint32_t at = number == HP_MAP64_NONE ? 0 : spots->numbered.branches[number].uses;
+        for (; at; at = spots->uses[at].before)
+            if (spots->uses[at].unit < p->n_units)
+                p->units[spots->uses[at].unit].insns = 0;
+    }
 }
 
 /* How many branches can be retired before a sample is taken from the process that owns the
