@@ -69,6 +69,14 @@ static void find_frame(struct hp_loop_ranges *r)
     r->frame_first = i;
 }
 
+/* What is known about code in its range need not be true any more. */
+static void note_change(struct hp_loop_ranges *r, const struct hp_ranges_slot *slot)
+{
+    r->generation++;
+    r->changes[r->generation % HP_RANGES_CHANGES] =
+        (struct hp_ranges_change){.low = slot->low, .high = slot->high};
+}
+
 static void flush_iterations(struct hp_loop_ranges *r, struct hp_ranges_live *live)
 {
     add(r, &r->slots[live->slot].iterations, live->current, r->config.iteration_bits);
@@ -132,7 +140,7 @@ static void begin(struct hp_loop_ranges *r, uint32_t index, uint64_t place, uint
         slot->trust--;
     } else {
         slot->head = place;
-        r->generation++;
+        note_change(r, slot);
     }
 }
 
@@ -162,9 +170,13 @@ uint64_t hp_loop_ranges_find(const struct hp_loop_ranges *r, uint64_t address)
 {
     uint64_t found = 0;
     for (uint32_t i = 0; i < r->config.entries; i++)
-        if (r->slots[i].used && !r->slots[i].shunned && address >= r->slots[i].low &&
-            address <= r->slots[i].high)
+        if (address - r->slots[i].low <= r->slots[i].high - r->slots[i].low)
             found |= bit(i);
+    for (uint64_t rest = found; rest; rest &= rest - 1) {
+        const struct hp_ranges_slot *slot = &r->slots[__builtin_ctzll(rest)];
+        if (!slot->used || slot->shunned)
+            found &= ~(rest & -rest);
+    }
     return found;
 }
 
@@ -223,7 +235,7 @@ static void widen(struct hp_loop_ranges *r, struct hp_ranges_slot *slot, uint64_
     if (address <= slot->high)
         return;
     slot->high = address;
-    r->generation++;
+    note_change(r, slot);
 }
 
 /* It is not a loop, but keeps its slot so that it is recognized. */
@@ -235,7 +247,7 @@ static void shun(struct hp_loop_ranges *r, uint32_t slot)
             end(r, i);
     find_frame(r);
     r->slots[slot].shunned = true;
-    r->generation++;
+    note_change(r, &r->slots[slot]);
 }
 
 /* The slot for a new loop, after a random contest with the one with the fewest instructions;
@@ -270,12 +282,13 @@ static void add_loop(struct hp_loop_ranges *r, uint64_t low, uint64_t address)
     struct hp_ranges_slot *slot = &r->slots[i];
     charge(r, r->charged == i ? HP_NO_ID : r->charged);
     r->stats->replacements += slot->used;
+    note_change(r, slot); /* as it was */
     /* It inherits the instructions; otherwise the next loop would take the slot at once. */
     *slot = (struct hp_ranges_slot){
         .low = low, .high = address, .head = low, .instructions = slot->instructions, .used = true};
     if (r->jump_from < low && r->jump_to > low && r->jump_to <= address)
         slot->head = r->jump_to;
-    r->generation++;
+    note_change(r, slot);
     begin(r, i, slot->head, address);
 }
 
@@ -342,7 +355,7 @@ static void branch_back(struct hp_loop_ranges *r, uint64_t address, uint64_t tar
         if (draw(r) & (SECOND_CHANCE - 1))
             return;
         r->slots[there].shunned = false;
-        r->generation++;
+        note_change(r, &r->slots[there]);
     }
     widen(r, &r->slots[there], address);
 }
@@ -415,7 +428,7 @@ enum hp_err hp_loop_ranges_new(const struct hp_loop_config *config, struct hp_lo
     r->stats = stats;
     r->charged = HP_NO_ID;
     r->random = RANDOM_START;
-    r->generation = 1;
+    r->generation = HP_RANGES_CHANGES + 1;
     *ranges = r;
     return HP_OK;
 }

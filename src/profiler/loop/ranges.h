@@ -21,6 +21,7 @@
 #define HP_RANGES_INSNS    40   /* bits of the instructions charged at once */
 #define HP_RANGES_ASIDE    16   /* bits of the instructions kept aside */
 #define HP_RANGES_EXPONENT 5    /* bits */
+#define HP_RANGES_CHANGES  16   /* of ranges that are remembered */
 
 /* A number as mantissa and exponent; what addition loses is rounded at random. */
 struct hp_ranges_float {
@@ -48,19 +49,23 @@ struct hp_ranges_live {
 
 /* What a unit of the code map does when nothing changes: see hp_loop_ranges_steps(). */
 struct hp_ranges_plan {
-    uint64_t start;    /* of the unit */
-    uint64_t slots;    /* whose ranges contain the ends of its runs */
-    uint64_t lowest;   /* of the targets of inner backward branches */
-    uint64_t low;      /* where it may branch back to at its end */
-    uint64_t fall;     /* where it falls through to at its end */
-    uint64_t from, to; /* last inner forward branch; to: 0: none */
-    uint64_t last;     /* the last branch */
+    uint64_t first, top; /* all its addresses, and where it may branch to at its end */
+    uint64_t slots;      /* whose ranges contain the ends of its runs */
+    uint64_t lowest;     /* of the targets of inner backward branches */
+    uint64_t low;        /* where it may branch back to at its end */
+    uint64_t fall;       /* where it falls through to at its end */
+    uint64_t from, to;   /* last inner forward branch; to: 0: none */
     uint32_t generation;
     uint32_t insns;
     uint16_t home;  /* the smallest of the slots, the same for all runs; HP_RANGES_MAX: none */
     uint16_t heads; /* runs of its head */
     uint16_t backs; /* inner backward branches */
     bool simple;    /* else only `generation` is valid */
+};
+
+/* A range that was or is there has changed, or its head; for the generation that begins with it. */
+struct hp_ranges_change {
+    uint64_t low, high;
 };
 
 /* The ranges that contain the end of a block. */
@@ -84,8 +89,9 @@ struct hp_loop_ranges {
     uint64_t jump_from, jump_to; /* the last forward branch */
     uint64_t next;               /* the target of the last branch */
     uint32_t random;
-    uint32_t generation;          /* of ranges and heads */
-    struct hp_ranges_plan *plans; /* of units */
+    uint32_t generation; /* of ranges and heads; more than HP_RANGES_CHANGES */
+    struct hp_ranges_change changes[HP_RANGES_CHANGES]; /* the last ones */
+    struct hp_ranges_plan *plans;                       /* of units */
     size_t cap_plans;
     struct hp_ranges_block *blocks;
     size_t cap_blocks;

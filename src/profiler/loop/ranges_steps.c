@@ -2,7 +2,7 @@
 /*
  * The model "ranges" by units. Mostly all runs of a unit end in ranges of loops that are on, with
  * the same smallest one, and change nothing: then the unit only adds instructions, and perhaps
- * iterations. That is computed once, and again when a range has changed.
+ * iterations. That is computed once, and again when a range where the unit is has changed.
  */
 #include "profiler/loop/ranges.h"
 
@@ -12,13 +12,39 @@
 
 #define NOWHERE UINT64_MAX
 
+/* --- What is known ---------------------------------------------------------------------------- */
+
+/* Whether no range there has changed since that generation. */
+static inline bool is_unchanged(const struct hp_loop_ranges *r, uint32_t generation, uint64_t first,
+                                uint64_t last)
+{
+    if (r->generation - generation > HP_RANGES_CHANGES)
+        return false;
+    for (uint32_t g = r->generation; g != generation; g--) {
+        const struct hp_ranges_change *change = &r->changes[g % HP_RANGES_CHANGES];
+        if (first <= change->high && change->low <= last)
+            return false;
+    }
+    return true;
+}
+
+/* The slots whose ranges contain the end of a block. */
+static uint64_t slots_of(struct hp_loop_ranges *r, const struct hp_block *block, uint32_t id)
+{
+    struct hp_ranges_block *known = &r->blocks[id];
+    if (!is_unchanged(r, known->generation, block->last, block->last))
+        known->slots = hp_loop_ranges_find(r, block->last);
+    known->generation = r->generation;
+    return known->slots;
+}
+
 /* --- Planning units --------------------------------------------------------------------------- */
 
 /* The run of a block; false: the unit is not simple. */
-static bool plan_run(const struct hp_loop_ranges *r, const struct hp_block *block,
+static bool plan_run(struct hp_loop_ranges *r, const struct hp_block *block, uint32_t id,
                      struct hp_ranges_plan *plan)
 {
-    uint64_t slots = hp_loop_ranges_find(r, block->last);
+    uint64_t slots = slots_of(r, block, id);
     uint32_t smallest = HP_NO_ID;
     for (uint64_t rest = slots; rest; rest &= rest - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(rest);
@@ -92,18 +118,43 @@ static bool plan_transfer(const struct hp_loop_ranges *r, const struct hp_code *
     return true;
 }
 
-static void plan_unit(const struct hp_loop_ranges *r, const struct hp_code *code, uint32_t unit,
+/* Whether the plan of a unit is as it would be made now. */
+static bool is_planned(const struct hp_loop_ranges *r, const struct hp_code *code, uint32_t unit)
+{
+    const struct hp_ranges_plan *plan = &r->plans[unit];
+    uint32_t n;
+    if (is_unchanged(r, plan->generation, plan->first, plan->top))
+        return true;
+    if (r->generation - plan->generation > HP_RANGES_CHANGES)
+        return false;
+    const uint32_t *blocks = hp_code_unit(code, unit, &n);
+    const struct hp_block *table = hp_code_blocks(code);
+    uint64_t target = table[blocks[n - 1]].target;
+    bool unchanged = is_unchanged(r, plan->generation, target, target);
+    for (uint32_t i = 0; i < n && unchanged; i++) {
+        const struct hp_block *block = &table[blocks[i]];
+        unchanged = is_unchanged(r, plan->generation, block->start, block->last);
+    }
+    return unchanged;
+}
+
+static void plan_unit(struct hp_loop_ranges *r, const struct hp_code *code, uint32_t unit,
                       struct hp_ranges_plan *plan)
 {
     uint32_t n;
     const uint32_t *blocks = hp_code_unit(code, unit, &n);
     const struct hp_block *table = hp_code_blocks(code), *last = &table[blocks[n - 1]];
     *plan = (struct hp_ranges_plan){.generation = r->generation, .lowest = NOWHERE, .low = NOWHERE};
-    plan->start = table[blocks[0]].start;
+    plan->first = plan->top = last->target ? last->target : last->last;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct hp_block *block = &table[blocks[i]];
+        plan->first = block->start < plan->first ? block->start : plan->first;
+        plan->top = block->last > plan->top ? block->last : plan->top;
+    }
     plan->fall = hp_path_falls(code, last) ? last->end : NOWHERE;
     for (uint32_t i = 0; i < n; i++) {
         const struct hp_block *block = &table[blocks[i]];
-        if (!plan_run(r, block, plan) ||
+        if (!plan_run(r, block, blocks[i], plan) ||
             (i + 1 < n && !plan_transfer(r, code, block, table[blocks[i + 1]].start, plan))) {
             return;
         }
@@ -122,12 +173,9 @@ static void run_blocks(struct hp_loop_ranges *r, const struct hp_code *code, con
     const struct hp_block *table = hp_code_blocks(code);
     for (uint32_t i = 0; i < n; i++) {
         const struct hp_block *block = &table[ids[i]];
-        struct hp_ranges_block *known = &r->blocks[ids[i]];
         if (open && i + 1 == n)
             return; /* it comes again */
-        if (known->generation != r->generation)
-            *known = (struct hp_ranges_block){hp_loop_ranges_find(r, block->last), r->generation};
-        hp_loop_ranges_run(r, known->slots, block->start, block->last, block->insns);
+        hp_loop_ranges_run(r, slots_of(r, block, ids[i]), block->start, block->last, block->insns);
         uint64_t target = i + 1 < n ? table[ids[i + 1]].start : next;
         if (!falls(code, block, target))
             hp_loop_ranges_transfer(r, block->last, target, block->flow,
@@ -165,8 +213,11 @@ static void run_unit(struct hp_loop_ranges *r, const struct hp_code *code, uint3
 {
     struct hp_ranges_plan *plan = &r->plans[unit];
     uint32_t n;
-    if (__builtin_expect(plan->generation != r->generation, 0))
-        plan_unit(r, code, unit, plan);
+    if (__builtin_expect(plan->generation != r->generation, 0)) {
+        if (!is_planned(r, code, unit))
+            plan_unit(r, code, unit, plan);
+        plan->generation = r->generation;
+    }
     if (__builtin_expect(!run_simple(r, plan), 0)) {
         const uint32_t *ids = hp_code_unit(code, unit, &n);
         run_blocks(r, code, ids, n, next, false);
