@@ -22,6 +22,14 @@ struct numbered {
     uint32_t set, tag, events;
 };
 
+/* The entry of a set that a path takes which has none, until its count is more than its limit. */
+struct victim {
+    uint32_t entry;
+    uint32_t owner; /* in place of owners[entry] */
+    uint64_t count; /* in place of counts[entry] */
+    uint64_t limit;
+};
+
 struct hp_hpt {
     struct hp_path_sink sink; /* first */
     struct hp_hpt_config config;
@@ -33,12 +41,10 @@ struct hp_hpt {
     uint32_t n_filled;    /* of all sets */
     uint32_t n_strangers; /* entries in use that are nobody's */
     /* By entry, sets one after the other. */
-    uint32_t *owners;  /* the number of its path; NOBODY: unknown, or the entry is empty */
-    uint64_t *counts;  /* accumulators */
-    uint64_t *used;    /* number of the execution at its last use */
-    uint64_t *limits;  /* if `has_victims`: of its count */
-    uint32_t *victims; /* by set, if `has_victims`: the entry that a path that is not there takes,
-                          until its count is more than its limit */
+    uint32_t *owners;       /* the number of its path; NOBODY: unknown, or the entry is empty */
+    uint64_t *counts;       /* accumulators */
+    uint64_t *used;         /* number of the execution at its last use */
+    struct victim *victims; /* by set, if `has_victims` */
     bool has_victims;
     /* Nobody's only: see path_of(). */
     uint32_t *tags; /* half of the hash of its path */
@@ -47,7 +53,10 @@ struct hp_hpt {
     uint64_t source;
     struct numbered *numbered;
     struct hp_path *known;
-    size_t n_numbered, cap_numbered, cap_known;
+    uint32_t *hits; /* if `has_victims`: executions that are not in `counts` yet; or OTHER and
+                       anything */
+    size_t n_numbered, cap_numbered, cap_known, cap_hits;
+    uint32_t n_hits;     /* no path has more of them; OTHER is far from that */
     bool without_events; /* there is one without */
 };
 
@@ -94,10 +103,46 @@ static uint32_t victim(const struct hp_hpt *t, size_t base)
     return least;
 }
 
-static const struct hp_path *path_of(const struct hp_hpt *t, size_t entry)
+static const struct hp_path *path_of(const struct hp_hpt *t, size_t entry, uint32_t owner)
 {
-    uint32_t owner = t->owners[entry];
     return owner == NOBODY ? &t->paths[entry] : &t->known[owner];
+}
+
+/* Executions by number: see take_numbers_lfu(). */
+#define OTHER 0x80000000u
+
+/* The count of an entry as it is now. */
+static uint64_t count_of(const struct hp_hpt *t, size_t set, size_t entry)
+{
+    if (!t->has_victims)
+        return t->counts[entry];
+    if (entry == t->victims[set].entry)
+        return t->victims[set].count;
+    uint32_t owner = t->owners[entry];
+    uint64_t sum = t->counts[entry] + (uint64_t)t->hits[owner] * t->numbered[owner].events;
+    return sum < t->max ? sum : t->max;
+}
+
+/* Makes owners and counts of a set what they are. */
+static void settle_set(struct hp_hpt *t, uint32_t set)
+{
+    const struct victim *v = &t->victims[set];
+    const size_t base = (size_t)set * t->config.ways;
+    t->owners[v->entry] = v->owner;
+    for (size_t e = base; e < base + t->filled[set]; e++) {
+        t->counts[e] = count_of(t, set, e);
+        t->hits[t->owners[e]] = e == v->entry ? OTHER : 0;
+        t->numbered[t->owners[e]].entry = (uint32_t)e;
+    }
+    t->counts[v->entry] = v->count;
+}
+
+/* From here on owners and counts are what they are. */
+static void settle(struct hp_hpt *t)
+{
+    for (uint32_t set = 0; t->has_victims && set <= t->set_mask; set++)
+        settle_set(t, set);
+    t->has_victims = false;
 }
 
 /* The entry of the path; NOBODY: it has none. */
@@ -107,7 +152,7 @@ static uint32_t find(const struct hp_hpt *t, uint32_t set, uint32_t tag, const s
     for (size_t e = base; e < base + t->filled[set]; e++) {
         uint32_t owner = t->owners[e];
         if ((owner == NOBODY ? t->tags[e] : t->numbered[owner].tag) == tag &&
-            hp_path_same(path_of(t, e), path))
+            hp_path_same(path_of(t, e, owner), path))
             return (uint32_t)e;
     }
     return NOBODY;
@@ -160,7 +205,7 @@ static void take(struct hp_hpt *t, const struct hp_path *path)
 static void on_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
 {
     struct hp_hpt *t = (struct hp_hpt *)sink;
-    t->has_victims = false;
+    settle(t);
     for (size_t i = 0; i < paths->n; i++)
         take(t, &paths->paths[i]);
 }
@@ -185,17 +230,20 @@ static void forget_owners(struct hp_hpt *t)
 static bool know(struct hp_hpt *t, const struct hp_known_paths *known)
 {
     if (t->source != known->source) {
+        settle(t);
         forget_owners(t);
         t->source = known->source;
         t->n_numbered = 0;
     }
     if (hp_grow(&t->numbered, &t->cap_numbered, known->n_known, sizeof *t->numbered) != HP_OK ||
-        hp_grow(&t->known, &t->cap_known, known->n_known, sizeof *t->known) != HP_OK)
+        hp_grow(&t->known, &t->cap_known, known->n_known, sizeof *t->known) != HP_OK ||
+        hp_grow(&t->hits, &t->cap_hits, known->n_known, sizeof *t->hits) != HP_OK)
         return false;
     for (size_t i = t->n_numbered; i < known->n_known; i++) {
         const struct hp_path *path = &known->known[i].path;
         t->known[i] = *path;
         t->without_events |= path->events == 0;
+        t->hits[i] = OTHER;
         t->numbered[i] = (struct numbered){.set = set_of(t, path),
                                            .tag = (uint32_t)(hp_path_hash(path) >> 32),
                                            .events = path->events};
@@ -239,69 +287,118 @@ static void take_numbers(struct hp_hpt *t, const uint32_t *numbers, size_t n)
     }
 }
 
-/* Finds the victim of a set again. The others only grow, so it stays the same until its own count
- * is more than its limit. */
+/*
+ * With `lfu` the others of a set only grow, so its victim stays the same until its own count is
+ * more than that of another: its limit. Until then the executions of the others change nothing, and
+ * are only counted, by number. All paths that own no entry, and those that own a victim, have
+ * OTHER, and take the victim or add to it. This goes while there are no strangers and all paths
+ * have events. An empty way has the smallest count, 0; all after it are empty.
+ */
+#define CHUNK     64
+#define MOST_HITS (1u << 24) /* with so many they are added up */
+
+/* Finds the victim of a set, whose owners and counts are what they are. */
 static void find_victim(struct hp_hpt *t, uint32_t set)
 {
-    const uint32_t ways = t->config.ways;
-    const size_t base = (size_t)set * ways;
+    const size_t base = (size_t)set * t->config.ways;
     const uint32_t least = victim(t, base);
-    uint64_t next = t->max;
-    for (uint32_t w = ways; w-- > 0;) {
-        t->limits[base + w] = t->max;
-        uint64_t limit = t->counts[base + w] - (w < least); /* among equals it is the first */
-        if (w != least && limit < next)
-            next = limit;
+    uint64_t limit = t->max;
+    for (uint32_t w = 0; w < t->config.ways; w++) {
+        uint64_t count = t->counts[base + w] - (w < least); /* among equals it is the first */
+        if (w != least && count < limit)
+            limit = count;
+        if (w < t->filled[set])
+            t->hits[t->owners[base + w]] = w == least ? OTHER : 0;
     }
-    t->limits[base + least] = least < t->filled[set] ? next : 0;
-    t->victims[set] = (uint32_t)base + least;
+    t->victims[set] = (struct victim){.entry = (uint32_t)base + least,
+                                      .owner = t->owners[base + least],
+                                      .count = t->counts[base + least],
+                                      .limit = least < t->filled[set] ? limit : 0};
 }
 
-/* The count of an entry is more than its limit. */
-static __attribute__((noinline)) void pass_limit(struct hp_hpt *t, uint32_t set, uint32_t entry)
+static void find_victims(struct hp_hpt *t)
 {
-    if (entry - set * t->config.ways == t->filled[set]) {
+    for (size_t i = 0; i < t->n_numbered; i++)
+        t->hits[i] = OTHER;
+    for (uint32_t set = 0; set <= t->set_mask; set++)
+        find_victim(t, set);
+    t->n_hits = 0;
+    t->has_victims = true;
+}
+
+/* The count of a victim is more than its limit. */
+static __attribute__((noinline)) void pass_limit(struct hp_hpt *t, uint32_t set)
+{
+    settle_set(t, set);
+    if (t->victims[set].entry - set * t->config.ways == t->filled[set]) {
         t->filled[set]++;
         t->n_filled++;
     }
     find_victim(t, set);
 }
 
-/* The same with `lfu`, while there are no strangers and all paths have events: whether a path is
- * there is hard to predict, so nothing depends on it but data. An empty way has the smallest count,
- * 0; all after it are empty. */
+/* Counts executions, as if a path that owns an entry owned it until after the last one. Those of
+ * OTHER paths are noted: how many. */
+static size_t count_hits(struct hp_hpt *t, const uint32_t *numbers, size_t n, uint8_t *others)
+{
+    uint32_t *const hits = t->hits;
+    size_t n_others = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t before = hits[numbers[i]];
+        hits[numbers[i]] = before + 1;
+        others[n_others] = (uint8_t)i;
+        n_others += before / OTHER;
+    }
+    return n_others;
+}
+
+/* At most CHUNK executions; how many were taken. */
+static size_t take_chunk(struct hp_hpt *t, const uint32_t *numbers, size_t n)
+{
+    uint8_t others[CHUNK];
+    size_t n_others = count_hits(t, numbers, n, others);
+    uint64_t misses = 0;
+    for (size_t k = 0; k < n_others; k++) {
+        uint32_t number = numbers[others[k]];
+        const struct numbered *path = &t->numbered[number];
+        struct victim *v = &t->victims[path->set];
+        /* Whether it is there is hard to predict, so nothing depends on it but data: all bits, or
+         * none. */
+        uint64_t missing = (uint64_t)(v->owner == number) - 1;
+        uint64_t count = (v->count & ~missing) + path->events;
+        count = count < t->max ? count : t->max;
+        v->count = count;
+        v->owner = number;
+        misses += missing & 1;
+        if (__builtin_expect(count > v->limit, 0)) {
+            size_t taken = others[k] + (size_t)1;
+            for (size_t i = taken; i < n; i++)
+                t->hits[numbers[i]]--;
+            pass_limit(t, path->set);
+            n = taken;
+            break;
+        }
+    }
+    t->stats.misses += misses;
+    return n;
+}
+
 static __attribute__((noinline)) void take_numbers_lfu(struct hp_hpt *t, const uint32_t *numbers,
                                                        size_t n)
 {
-    struct numbered *const numbered = t->numbered;
-    uint32_t *const owners = t->owners, *const victims = t->victims;
-    uint64_t *const counts = t->counts, *const limits = t->limits;
-    const uint64_t max = t->max;
     const uint32_t filled = t->n_filled;
-    uint64_t misses = 0;
-    for (uint32_t set = 0; !t->has_victims && set <= t->set_mask; set++)
-        find_victim(t, set);
-    t->has_victims = true;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t number = numbers[i];
-        struct numbered *path = &numbered[number];
-        uint32_t entry = path->entry;
-        /* All bits, or none. */
-        uint64_t missing = (uint64_t)(owners[entry] == number) - 1;
-        entry ^= (entry ^ victims[path->set]) & (uint32_t)missing;
-        uint64_t count = (counts[entry] & ~missing) + path->events;
-        count = count < max ? count : max;
-        counts[entry] = count;
-        owners[entry] = number;
-        path->entry = entry;
-        misses += missing & 1;
-        if (__builtin_expect(count > limits[entry], 0))
-            pass_limit(t, path->set, entry);
-    }
+    const uint64_t misses = t->stats.misses;
+    if (t->n_hits > MOST_HITS)
+        settle(t);
+    if (!t->has_victims)
+        find_victims(t);
+    t->n_hits += (uint32_t)n;
+    for (size_t i = 0; i < n;)
+        i += take_chunk(t, numbers + i, n - i < CHUNK ? n - i : CHUNK);
+    uint64_t missed = t->stats.misses - misses;
     t->stats.paths += n;
-    t->stats.hits += n - misses;
-    t->stats.misses += misses;
-    t->stats.replacements += misses - (t->n_filled - filled);
+    t->stats.hits += n - missed;
+    t->stats.replacements += missed - (t->n_filled - filled);
 }
 
 static void on_known(struct hp_path_sink *sink, const struct hp_known_paths *known)
@@ -309,14 +406,14 @@ static void on_known(struct hp_path_sink *sink, const struct hp_known_paths *kno
     struct hp_hpt *t = (struct hp_hpt *)sink;
     const struct hp_hpt_config *c = &t->config;
     if (!know(t, known)) {
-        t->has_victims = false;
+        settle(t);
         for (size_t i = 0; i < known->n; i++)
             take(t, &known->known[known->numbers[i]].path);
     } else if (c->policy == HP_HPT_LFU && !c->exponent_bits && t->n_strangers == 0 &&
                !t->without_events && t->max < UINT64_MAX >> 1) {
         take_numbers_lfu(t, known->numbers, known->n);
     } else {
-        t->has_victims = false;
+        settle(t);
         take_numbers(t, known->numbers, known->n);
     }
 }
@@ -340,11 +437,10 @@ enum hp_err hp_hpt_new(const struct hp_hpt_config *config, struct hp_hpt **hpt)
     t->tags = calloc(config->entries, sizeof *t->tags);
     t->counts = calloc(config->entries, sizeof *t->counts);
     t->used = calloc(config->entries, sizeof *t->used);
-    t->limits = calloc(config->entries, sizeof *t->limits);
     t->victims = calloc(sets, sizeof *t->victims);
     t->paths = calloc(config->entries, sizeof *t->paths);
-    if (!t->filled || !t->owners || !t->tags || !t->counts || !t->used || !t->limits ||
-        !t->victims || !t->paths) {
+    if (!t->filled || !t->owners || !t->tags || !t->counts || !t->used || !t->victims ||
+        !t->paths) {
         hp_hpt_free(t);
         return hp_fail_nomem();
     }
@@ -362,11 +458,11 @@ void hp_hpt_free(struct hp_hpt *t)
     free(t->tags);
     free(t->counts);
     free(t->used);
-    free(t->limits);
     free(t->victims);
     free(t->paths);
     free(t->numbered);
     free(t->known);
+    free(t->hits);
     free(t);
 }
 
@@ -381,8 +477,11 @@ size_t hp_hpt_paths(const struct hp_hpt *t, struct hp_path_count *paths)
     for (size_t set = 0; set <= t->set_mask; set++)
         for (size_t w = 0; w < t->filled[set]; w++) {
             size_t entry = set * t->config.ways + w;
-            paths[n++] =
-                (struct hp_path_count){.path = *path_of(t, entry), .count = t->counts[entry]};
+            uint32_t owner = t->has_victims && entry == t->victims[set].entry
+                                 ? t->victims[set].owner
+                                 : t->owners[entry];
+            paths[n++] = (struct hp_path_count){.path = *path_of(t, entry, owner),
+                                                .count = count_of(t, set, entry)};
         }
     return n;
 }

@@ -577,6 +577,40 @@ static void numbers_are_paths_in_any_table(void **state)
     numbers_are_paths("random-admission", 3000, 1, 1, 100);
 }
 
+/* Hits are not added to the accumulators at once. None is forgotten, however many there are. */
+static void hits_are_added_up(void **state)
+{
+    (void)state;
+    enum { BATCHES = 80000 };
+    struct hp_path_numbers source;
+    struct hp_hpt_config config;
+    struct hp_hpt *hpt;
+    static uint32_t numbers[HP_PATHS_MAX];
+    hp_path_numbers_init(&source);
+    assert_int_equal(hp_hpt_parse("vaswani", &config), HP_OK);
+    assert_int_equal(hp_hpt_new(&config, &hpt), HP_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct hp_path path = path_at(16 + 16 * i, 1, 2, 3);
+        numbers[i] = hp_path_numbers_get(&source, &path);
+    }
+    for (uint32_t i = 2; i < HP_PATHS_MAX; i++)
+        numbers[i] = numbers[0];
+    for (int i = 0; i < BATCHES; i++)
+        hp_path_sink_known(hp_hpt_sink(hpt), &(struct hp_known_paths){.numbers = numbers,
+                                                                      .n = HP_PATHS_MAX,
+                                                                      .known = source.known,
+                                                                      .n_known = source.n,
+                                                                      .source = source.source});
+    struct hp_path_count paths[512];
+    assert_int_equal(hp_hpt_paths(hpt, paths), 2);
+    bool first = paths[0].path.start == 16;
+    assert_int_equal(paths[!first].count, 3 * (HP_PATHS_MAX - 1) * BATCHES);
+    assert_int_equal(paths[first].count, 3 * BATCHES);
+    assert_int_equal(hp_hpt_stats(hpt)->hits, HP_PATHS_MAX * BATCHES - 2);
+    hp_hpt_free(hpt);
+    hp_path_numbers_fini(&source);
+}
+
 /* A path whose instructions differ from the first execution's has no number. */
 static void other_executions_have_no_number(void **state)
 {
@@ -614,6 +648,7 @@ int main(void)
         cmocka_unit_test(overlap_is_the_common_share),
         cmocka_unit_test(coverage_is_that_of_the_heaviest),
         cmocka_unit_test(numbers_are_paths_in_any_table),
+        cmocka_unit_test(hits_are_added_up),
         cmocka_unit_test(other_executions_have_no_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
