@@ -142,14 +142,27 @@ struct hp_paths {
     const uint64_t *targets; /* see hp_path.first_target */
 };
 
+/* Executions that often follow one another. */
+struct hp_path_group {
+    uint32_t first, n; /* numbers of paths, in hp_known_paths.lists; at most HP_PATH_GROUP_MAX */
+};
+
+#define HP_PATH_GROUP     0x80000000u
+#define HP_PATH_GROUP_MAX 128
+
 /* Executions of paths that have numbers: known[numbers[i]].path, for i < n. Of all batches of the
  * same source, the same number is the same path, with the same instructions and events, and another
- * number is another path. Numbers are small, and `n_known` of them are in use. */
+ * number is another path. Numbers are small, and `n_known` of them are in use. A sink that takes
+ * groups also gets numbers of groups, plus HP_PATH_GROUP, for which the same holds. */
 struct hp_known_paths {
     const uint32_t *numbers;
     size_t n;                          /* at most HP_PATHS_MAX */
     const struct hp_path_count *known; /* by number; only `path` is valid */
     size_t n_known;
+    const struct hp_path_group *groups; /* by number */
+    size_t n_groups;
+    const uint32_t *lists;
+    size_t n_lists;
     uint64_t source; /* not 0 */
 };
 
@@ -158,6 +171,7 @@ struct hp_path_sink {
     void (*paths)(struct hp_path_sink *sink, const struct hp_paths *paths);
     /* Those that have numbers; NULL: they, too, come as paths. */
     void (*known)(struct hp_path_sink *sink, const struct hp_known_paths *known);
+    bool groups; /* it takes them */
 };
 
 /* --- The detector ----------------------------------------------------------------------------- */
@@ -300,7 +314,7 @@ hp_hpt_sink(struct hp_hpt *hpt); /* adds hp_path.events to the path's accumulato
 
 /* The paths in it, with their accumulators in `count`, in no order: at most `entries`. Returns
  * their number. */
-size_t hp_hpt_paths(const struct hp_hpt *hpt, struct hp_path_count *paths);
+size_t hp_hpt_paths(struct hp_hpt *hpt, struct hp_path_count *paths);
 const struct hp_hpt_stats *hp_hpt_stats(const struct hp_hpt *hpt);
 void hp_hpt_clear(struct hp_hpt *hpt);
 

@@ -53,7 +53,7 @@ enum hp_err hp_lab_all_paths(const struct hp_profiler *profiler, struct hp_path_
     return hp_paths_all(profiler, paths, n);
 }
 
-static enum hp_err table_overlap(const struct hp_hpt *hpt, size_t entries,
+static enum hp_err table_overlap(struct hp_hpt *hpt, size_t entries,
                                  const struct hp_path_count *paths, size_t n, enum hp_weight weight,
                                  double *percent)
 {

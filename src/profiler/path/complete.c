@@ -14,6 +14,12 @@
 #define SMALL 4096 /* paths that need no prefetch: they fit the second-level cache */
 #define CHUNK 64   /* paths per pass: what is prefetched for them stays in the first-level cache */
 
+/* A group of paths. */
+struct group {
+    uint64_t times;    /* executions that are not in hp_complete.times yet */
+    uint32_t first, n; /* of its places; n == 0: they are not known */
+};
+
 struct hp_complete {
     struct hp_path_sink sink; /* first */
     uint64_t max_paths;
@@ -29,6 +35,10 @@ struct hp_complete {
     size_t cap_places;
     uint64_t *times; /* by place: executions that are not in `paths` yet */
     size_t cap_times;
+    struct group *groups; /* by number */
+    size_t cap_groups;
+    uint32_t *group_places;
+    size_t n_group_places, cap_group_places;
 };
 
 static void count(struct hp_path_count *sum, const struct hp_path *path)
@@ -125,9 +135,21 @@ static void on_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
 
 /* --- Numbers ---------------------------------------------------------------------------------- */
 
+/* Adds executions up that were counted by group. */
+static void settle_groups(struct hp_complete *c)
+{
+    for (size_t i = 0; i < c->cap_groups; i++) {
+        struct group *group = &c->groups[i];
+        for (uint32_t k = 0; group->times && k < group->n; k++)
+            c->times[c->group_places[group->first + k]] += group->times;
+        group->times = 0;
+    }
+}
+
 /* Adds executions up that were counted by number. */
 static void settle(struct hp_complete *c)
 {
+    settle_groups(c);
     for (size_t i = 0; i < c->n && i < c->cap_times; i++) {
         struct hp_path_count *sum = &c->paths[i];
         sum->count += c->times[i];
@@ -139,8 +161,12 @@ static void settle(struct hp_complete *c)
 
 static void forget_numbers(struct hp_complete *c)
 {
+    settle_groups(c);
     if (c->places)
         memset(c->places, 0, c->cap_places * sizeof *c->places);
+    if (c->groups)
+        memset(c->groups, 0, c->cap_groups * sizeof *c->groups);
+    c->n_group_places = 0;
 }
 
 /* A path whose place is not known. */
@@ -156,22 +182,80 @@ static __attribute__((noinline)) void count_known(struct hp_complete *c, uint32_
         c->places[number] = place + 1;
 }
 
-static void on_known(struct hp_path_sink *sink, const struct hp_known_paths *known)
+static inline void count_number(struct hp_complete *c, const struct hp_known_paths *known,
+                                uint32_t number)
 {
-    struct hp_complete *c = (struct hp_complete *)sink;
+    uint32_t place = c->places[number];
+    if (__builtin_expect(place, 1))
+        c->times[place - 1]++;
+    else
+        count_known(c, number, &known->known[number].path);
+}
+
+/* A group whose places are not known: if all its paths have one, they are from now on. */
+static __attribute__((noinline)) void
+count_group(struct hp_complete *c, const struct hp_known_paths *known, uint32_t number)
+{
+    const struct hp_path_group *from = &known->groups[number];
+    const uint32_t *list = known->lists + from->first;
+    bool placed = hp_grow(&c->group_places, &c->cap_group_places, c->n_group_places + from->n,
+                          sizeof *c->group_places) == HP_OK;
+    for (uint32_t i = 0; i < from->n; i++) {
+        count_number(c, known, list[i]);
+        placed = placed && c->places[list[i]];
+        if (placed)
+            c->group_places[c->n_group_places + i] = c->places[list[i]] - 1;
+    }
+    if (!placed)
+        return;
+    c->groups[number] = (struct group){.first = (uint32_t)c->n_group_places, .n = from->n};
+    c->n_group_places += from->n;
+}
+
+/* Has room for all numbers. */
+static bool know(struct hp_complete *c, const struct hp_known_paths *known)
+{
     if (c->source != known->source)
         forget_numbers(c);
     c->source = known->source;
-    bool room = hp_grow(&c->places, &c->cap_places, known->n_known, sizeof *c->places) == HP_OK;
+    return hp_grow(&c->places, &c->cap_places, known->n_known, sizeof *c->places) == HP_OK &&
+           hp_grow(&c->groups, &c->cap_groups, known->n_groups, sizeof *c->groups) == HP_OK;
+}
+
+static void count_path(struct hp_complete *c, const struct hp_path *path)
+{
+    find_and_count(c, path, hp_path_hash(path), NULL);
+}
+
+static void count_without_room(struct hp_complete *c, const struct hp_known_paths *known)
+{
     for (size_t i = 0; i < known->n; i++) {
-        uint32_t number = known->numbers[i], place = room ? c->places[number] : 0;
-        if (__builtin_expect(place, 1))
-            c->times[place - 1]++;
-        else if (room)
-            count_known(c, number, &known->known[number].path);
+        uint32_t number = known->numbers[i];
+        if (!(number & HP_PATH_GROUP)) {
+            count_path(c, &known->known[number].path);
+            continue;
+        }
+        const struct hp_path_group *group = &known->groups[number & ~HP_PATH_GROUP];
+        for (uint32_t k = 0; k < group->n; k++)
+            count_path(c, &known->known[known->lists[group->first + k]].path);
+    }
+}
+
+static void on_known(struct hp_path_sink *sink, const struct hp_known_paths *known)
+{
+    struct hp_complete *c = (struct hp_complete *)sink;
+    if (!know(c, known)) {
+        count_without_room(c, known);
+        return;
+    }
+    for (size_t i = 0; i < known->n; i++) {
+        uint32_t number = known->numbers[i];
+        if (!(number & HP_PATH_GROUP))
+            count_number(c, known, number);
+        else if (__builtin_expect(c->groups[number & ~HP_PATH_GROUP].n, 1))
+            c->groups[number & ~HP_PATH_GROUP].times++;
         else
-            find_and_count(c, &known->known[number].path, hp_path_hash(&known->known[number].path),
-                           NULL);
+            count_group(c, known, number & ~HP_PATH_GROUP);
     }
 }
 
@@ -187,6 +271,7 @@ enum hp_err hp_complete_new(uint64_t max_paths, struct hp_complete **complete)
         return hp_fail_nomem();
     c->sink.paths = on_paths;
     c->sink.known = on_known;
+    c->sink.groups = true;
     c->max_paths = max_paths ? max_paths : HP_COMPLETE_DEFAULT;
     *complete = c;
     return HP_OK;
@@ -201,6 +286,8 @@ void hp_complete_free(struct hp_complete *c)
     free(c->targets);
     free(c->places);
     free(c->times);
+    free(c->groups);
+    free(c->group_places);
     free(c);
 }
 
@@ -231,9 +318,13 @@ void hp_complete_forget_numbers(struct hp_complete *c)
     settle(c);
     free(c->places);
     free(c->times);
-    c->places = NULL;
+    free(c->groups);
+    free(c->group_places);
+    c->places = c->group_places = NULL;
     c->times = NULL;
-    c->cap_places = c->cap_times = 0;
+    c->groups = NULL;
+    c->cap_places = c->cap_times = c->cap_groups = 0;
+    c->n_group_places = c->cap_group_places = 0;
 }
 
 void hp_complete_clear(struct hp_complete *c)

@@ -24,8 +24,12 @@ static void hand_over_numbers(struct hp_detector *d)
                                    .n = d->n_numbers,
                                    .known = numbers->known,
                                    .n_known = numbers->n,
+                                   .groups = numbers->groups,
+                                   .n_groups = numbers->n_groups,
+                                   .lists = numbers->lists,
+                                   .n_lists = numbers->n_lists,
                                    .source = numbers->source};
-    d->stats.paths += d->n_numbers;
+    d->stats.paths += d->n_numbers; /* those of groups were added before */
     if (d->ppcr.metric == HP_METRIC_INSTRUCTIONS)
         for (size_t i = 0; i < d->n_numbers; i++)
             d->stats.saturated += numbers->known[d->numbers[i]].path.insns > d->counter_max;

@@ -7,6 +7,8 @@
  * While this runs, the detector's entries are valid up to `written`, and so is `return_to` of that
  * one. Above, the memo's nodes say what they are, and the node of the top is a variable. When it
  * returns, all entries are valid, and the nodes are only what spares a return a look-up.
+ *
+ * For a sink that takes groups, sequences of units are looked up first (phrases.h).
  */
 #include "profiler/path/detector_impl.h"
 
@@ -25,15 +27,28 @@ struct run {
     const struct hp_block *table;
 };
 
+/* A phrase that is being noted. */
+struct note {
+    bool good;  /* so far */
+    size_t top; /* where the stack was */
+    size_t rise;
+    size_t n_calls;
+    int32_t calls[HP_PHRASE_CALLS]; /* how far the stack was above `top` */
+};
+
 struct state {
     uint32_t node; /* 0: unknown; then everything is in the detector, and the next is valid */
     uint32_t last; /* block whose successor is unknown */
     uint32_t *nodes;
     size_t top, bottom, written; /* entries */
+    size_t lowest;               /* that the top has been */
     size_t full;                 /* with so many, a call overflows */
     size_t most;                 /* there may be no more */
     uint32_t *out;
     uint64_t insns, branches;
+    struct note *note; /* NULL: none */
+    size_t n_missed;   /* phrases, in a piece */
+    size_t n_spared;   /* paths of groups beyond one each */
 };
 
 /* --- Between the nodes and the detector ------------------------------------------------------- */
@@ -311,6 +326,20 @@ static void count_overflows(const struct run *r, const struct state *s,
         r->d->stats.overflows += s->top + 1 + calls[i] >= s->full;
 }
 
+static void note_calls(struct note *note, size_t top, const struct hp_path_effect *e)
+{
+    const uint32_t *calls = e->list + e->n_paths + e->n_waiting;
+    size_t rise = top + e->rise;
+    if (note->n_calls + e->n_calls > HP_PHRASE_CALLS) {
+        note->good = false;
+        return;
+    }
+    if (rise > note->top && rise - note->top > note->rise)
+        note->rise = rise - note->top;
+    for (uint32_t i = 0; i < e->n_calls; i++)
+        note->calls[note->n_calls++] = (int32_t)(top + calls[i] - note->top);
+}
+
 /* Applies the effect; false: it cannot be, and nothing happened. */
 ALWAYS_INLINE bool apply(const struct run *r, struct state *s, const struct hp_path_effect *e)
 {
@@ -320,6 +349,8 @@ ALWAYS_INLINE bool apply(const struct run *r, struct state *s, const struct hp_p
             return false;
         if (most > s->full)
             count_overflows(r, s, e);
+        if (s->note)
+            note_calls(s->note, s->top, e);
     }
     for (uint32_t i = 0; i < e->n_paths; i++)
         *s->out++ = e->list[i];
@@ -377,9 +408,12 @@ ALWAYS_INLINE uint32_t follow(const struct run *r, struct state *s, uint32_t sym
         if (again) {
             r->d->stats.underflows++;
             s->node = again;
+            if (s->note)
+                s->note->good = false;
             continue;
         }
         s->top--;
+        s->lowest = s->top < s->lowest ? s->top : s->lowest;
         s->written = s->top < s->written ? s->top : s->written;
         s->node = s->nodes[s->top];
     }
@@ -392,10 +426,244 @@ static __attribute__((noinline)) void hand_over(const struct run *r, struct stat
     s->out = r->d->numbers;
 }
 
+/* So many paths fit behind those that are not handed over yet. */
+ALWAYS_INLINE void make_room(const struct run *r, struct state *s, size_t n)
+{
+    if (__builtin_expect(s->out > r->d->numbers + HP_PATHS_MAX - n, 0))
+        hand_over(r, s);
+}
+
+/* Follows unit after unit; false: not all were known. */
+ALWAYS_INLINE bool take_units(const struct run *r, struct state *s, const uint32_t *units, size_t n)
+{
+    bool known = true;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t unknown = follow(r, s, units[i]);
+        if (__builtin_expect(unknown != HP_MEMO_NONE, 0)) {
+            learn(r, s, unknown, units[i]);
+            known = false;
+        }
+        make_room(r, s, ROOM);
+    }
+    return known;
+}
+
+/* --- Phrases ---------------------------------------------------------------------------------- */
+
+#define PIECE 256 /* steps that are cut at a time */
+
+/* For the paths of a phrase, which are copied in eights, and those of another unit. */
+#define PHRASE_ROOM (HP_PHRASE_PATHS + 8 + ROOM)
+_Static_assert(PHRASE_ROOM < HP_PATHS_MAX, "there is room for them");
+
+/* Counts the calls of frames above the limit. */
+static __attribute__((noinline)) void count_far_calls(const struct run *r, const struct state *s,
+                                                      const struct hp_phrase *p)
+{
+    const uint32_t *calls = r->memo->phrases.lists + p->list + p->n_returns + p->n_waiting;
+    for (uint32_t i = 0; i < p->n_calls; i++)
+        r->d->stats.overflows += s->top + 1 + (size_t)(int32_t)calls[i] >= s->full;
+}
+
+/* Hands over the paths of a phrase. */
+ALWAYS_INLINE void finish_paths(const struct run *r, struct state *s, struct hp_phrase *p,
+                                const uint32_t *list)
+{
+    if (p->group) {
+        *s->out++ = p->group;
+        s->n_spared += p->n_paths - 1u;
+        return;
+    }
+    for (uint32_t i = 0; i < p->n_paths; i += 8)
+        memcpy(s->out + i, list + i, 8 * sizeof *list);
+    s->out += p->n_paths;
+    if (++p->uses == r->memo->phrases.often && p->n_paths > 1)
+        p->group = hp_path_numbers_group(&r->memo->numbers, list, p->n_paths);
+}
+
+/* Applies a phrase that begins at the node; false: it cannot be, and nothing happened. */
+ALWAYS_INLINE bool apply_phrase(const struct run *r, struct state *s, struct hp_phrase *p)
+{
+    const uint32_t *list = r->memo->phrases.lists + p->list;
+    if (s->top < s->bottom + p->n_returns)
+        return false;
+    for (uint32_t i = 0; i < p->n_returns; i++)
+        if (s->nodes[s->top - 1 - i] != list[i])
+            return false;
+    if (p->n_calls) {
+        size_t most = s->top + 1 + p->rise;
+        if (most > s->most)
+            return false;
+        if (most > s->full)
+            count_far_calls(r, s, p);
+    }
+    s->top -= p->n_returns;
+    s->written = s->top < s->written ? s->top : s->written;
+    list += p->n_returns;
+    for (uint32_t i = 0; i < p->n_waiting; i++)
+        s->nodes[s->top++] = list[i];
+    finish_paths(r, s, p, list + p->n_waiting + p->n_calls);
+    s->insns += p->insns;
+    s->branches += p->branches;
+    r->d->stats.splits += p->splits;
+    r->d->stats.underflows += p->underflows;
+    r->d->stats.blocks += p->others;
+    s->node = p->next;
+    return true;
+}
+
+/* What was before a phrase. */
+struct before {
+    uint32_t node;
+    uint32_t below[HP_PHRASE_RETURNS]; /* nodes, the highest first */
+    const uint32_t *out;
+    uint64_t hand_overs, insns, branches, splits, underflows, others;
+};
+
+static uint64_t others_of(const struct run *r)
+{
+    return r->d->stats.blocks - r->d->stats.branches;
+}
+
+static struct before look(const struct run *r, const struct state *s)
+{
+    struct before b = {.node = s->node,
+                       .out = s->out,
+                       .hand_overs = r->d->hand_overs,
+                       .insns = s->insns,
+                       .branches = s->branches,
+                       .splits = r->d->stats.splits,
+                       .underflows = r->d->stats.underflows,
+                       .others = others_of(r)};
+    for (size_t i = 0; i < HP_PHRASE_RETURNS && i < s->top; i++)
+        b.below[i] = s->nodes[s->top - 1 - i];
+    return b;
+}
+
+/* Puts it into the table, if it is short enough. */
+static void keep(const struct run *r, const struct state *s, const struct before *b,
+                 struct hp_phrase *p, const uint32_t *units, size_t n)
+{
+    const struct note *note = s->note;
+    size_t n_returns = note->top - s->lowest, n_waiting = s->top - s->lowest;
+    size_t n_paths = (size_t)(s->out - b->out), n_calls = note->n_calls;
+    uint64_t splits = r->d->stats.splits - b->splits;
+    uint64_t underflows = r->d->stats.underflows - b->underflows;
+    uint64_t others = others_of(r) - b->others;
+    size_t room = n_returns + n_waiting + n_calls + (n_paths + 7) / 8 * 8; /* read in eights */
+    if (n_returns > HP_PHRASE_RETURNS || n_paths > HP_PHRASE_PATHS || room > UINT8_MAX ||
+        (splits | underflows | others) > UINT8_MAX)
+        return;
+    uint32_t *list = hp_phrases_room(&r->memo->phrases, p, room);
+    if (!list)
+        return;
+    *p = (struct hp_phrase){.node = b->node,
+                            .next = s->node,
+                            .list = p->list,
+                            .cap = p->cap,
+                            .insns = (uint32_t)(s->insns - b->insns),
+                            .branches = (uint16_t)(s->branches - b->branches),
+                            .n_units = (uint8_t)n,
+                            .n_returns = (uint8_t)n_returns,
+                            .n_waiting = (uint8_t)n_waiting,
+                            .n_calls = (uint8_t)n_calls,
+                            .n_paths = (uint8_t)n_paths,
+                            .rise = (uint8_t)note->rise,
+                            .splits = (uint8_t)splits,
+                            .underflows = (uint8_t)underflows,
+                            .others = (uint8_t)others};
+    memcpy(p->units, units, n * sizeof *units);
+    memcpy(list, b->below, n_returns * sizeof *list);
+    list += n_returns;
+    memcpy(list, s->nodes + s->lowest, n_waiting * sizeof *list);
+    list += n_waiting;
+    memcpy(list, note->calls, n_calls * sizeof *list);
+    memcpy(list + n_calls, b->out, n_paths * sizeof *list);
+}
+
+/* Follows the units of a phrase that the table does not have, and notes it. */
+static __attribute__((noinline)) void note_phrase(const struct run *r, struct state *s,
+                                                  struct hp_phrase *p, const uint32_t *units,
+                                                  size_t n)
+{
+    make_room(r, s, HP_PATHS_MAX / 2);
+    struct note note = {.good = s->node != 0, .top = s->top};
+    struct before b = look(r, s);
+    s->note = &note;
+    s->lowest = s->top;
+    bool known = take_units(r, s, units, n);
+    if (known && note.good && r->d->hand_overs == b.hand_overs)
+        keep(r, s, &b, p, units, n);
+    s->note = NULL;
+}
+
+ALWAYS_INLINE bool try_phrase(const struct run *r, struct state *s, struct hp_phrase *p,
+                              const uint32_t *units, size_t n)
+{
+    return p->node == s->node && p->n_units == n && hp_phrase_is(p, units) && apply_phrase(r, s, p);
+}
+
+ALWAYS_INLINE void take_phrase(const struct run *r, struct state *s, const uint32_t *units,
+                               size_t n, uint32_t hash)
+{
+    struct hp_phrase *p = hp_phrases_at(&r->memo->phrases, hash);
+    make_room(r, s, PHRASE_ROOM);
+    if (try_phrase(r, s, &p[0], units, n) || try_phrase(r, s, &p[1], units, n))
+        return;
+    s->n_missed++;
+    if (p->missed == (uint16_t)hash) {
+        struct hp_phrase older = p[1];
+        p[1] = p[0];
+        p[0] = older;
+        note_phrase(r, s, p, units, n);
+    } else {
+        p->missed = (uint16_t)hash;
+        take_units(r, s, units, n);
+    }
+}
+
+#define AHEAD_TABLE 8 /* phrases */
+#define AHEAD_LISTS 3
+
+/* What will be needed soon. */
+ALWAYS_INLINE void prefetch(const struct hp_phrases *phrases, const struct hp_phrase_end *end)
+{
+    const struct hp_phrase *p = hp_phrases_at(phrases, end[AHEAD_TABLE].hash);
+    __builtin_prefetch(&p[0]);
+    __builtin_prefetch(&p[1]);
+    p = hp_phrases_at(phrases, end[AHEAD_LISTS].hash);
+    __builtin_prefetch(phrases->lists + p->list);
+}
+
+/* Takes steps[0] ... steps[n - 1], or most of them: how many. */
+static size_t take_piece(const struct run *r, struct state *s, const struct hp_step *steps,
+                         size_t n, bool all)
+{
+    uint32_t units[PIECE + HP_PHRASE_MAX]; /* the last ones are read, and do not matter */
+    struct hp_phrase_end ends[PIECE + AHEAD_TABLE];
+    size_t n_ends = hp_phrase_ends(steps, n, units, ends), at = 0;
+    s->n_missed = s->n_spared = 0;
+    memset(units + n, 0, HP_PHRASE_MAX * sizeof *units);
+    memset(ends + n_ends, 0, AHEAD_TABLE * sizeof *ends);
+    for (size_t i = 0; i < n_ends; i++) {
+        prefetch(&r->memo->phrases, &ends[i]);
+        take_phrase(r, s, units + at, ends[i].end - at, ends[i].hash);
+        at = ends[i].end;
+    }
+    r->d->stats.paths += s->n_spared;
+    hp_phrases_judge(&r->memo->phrases, n_ends, s->n_missed, s->n_spared);
+    if (!all)
+        return at;
+    take_units(r, s, units + at, n - at);
+    return n;
+}
+
 void hp_detector_by_memo(struct hp_detector *d, const struct hp_steps *steps)
 {
     struct run r = {
         .d = d, .memo = d->memo, .code = steps->code, .table = hp_code_blocks(steps->code)};
+    bool groups = d->sink && d->sink->groups && d->ppcr.metric == HP_METRIC_EXECUTIONS;
+    size_t *pause = groups ? &d->memo->phrases.pause : NULL;
     struct state s = {.last = steps->steps[0].first};
     if (d->generation != d->memo->generation) {
         memset(d->nodes, 0, d->cap_nodes * sizeof *d->nodes);
@@ -404,12 +672,16 @@ void hp_detector_by_memo(struct hp_detector *d, const struct hp_steps *steps)
     if (d->n_numbers > HP_PATHS_MAX - ROOM)
         hp_detector_hand_over(d);
     load(&r, &s, node_of(&r, d->n - 1, s.last, 0));
-    for (size_t i = 1; i <= steps->n; i++) {
-        uint32_t unit = steps->steps[i].unit, unknown = follow(&r, &s, unit);
-        if (__builtin_expect(unknown != HP_MEMO_NONE, 0))
-            learn(&r, &s, unknown, unit);
-        if (__builtin_expect(s.out > d->numbers + HP_PATHS_MAX - ROOM, 0))
-            hand_over(&r, &s);
+    for (size_t i = 1; i <= steps->n;) {
+        size_t rest = steps->n + 1 - i, n = rest < PIECE ? rest : PIECE;
+        if (pause && *pause < n) {
+            i += take_piece(&r, &s, &steps->steps[i], n, n == rest);
+            continue;
+        }
+        for (size_t end = i + n; i < end; i++)
+            take_units(&r, &s, &steps->steps[i].unit, 1);
+        if (pause)
+            *pause -= n;
     }
     store(&r, &s);
 }

@@ -30,6 +30,14 @@ struct victim {
     uint64_t limit;
 };
 
+/* A group of paths. */
+struct group {
+    uint32_t first, n; /* in `lists` */
+    uint32_t hits;     /* executions that are not in hp_hpt.hits yet */
+    uint32_t changes;  /* how many there were when it was looked at last */
+    uint32_t n_others; /* of its paths have OTHER: their positions in it are others[first] ... */
+};
+
 struct hp_hpt {
     struct hp_path_sink sink; /* first */
     struct hp_hpt_config config;
@@ -58,6 +66,13 @@ struct hp_hpt {
     size_t n_numbered, cap_numbered, cap_known, cap_hits;
     uint32_t n_hits;     /* no path has more of them; OTHER is far from that */
     bool without_events; /* there is one without */
+    /* Groups of them. */
+    struct group *groups;
+    uint32_t *lists;
+    uint8_t *others;
+    uint32_t *touched; /* groups with hits */
+    size_t n_groups, cap_groups, n_lists, cap_lists, cap_others, n_touched, cap_touched;
+    uint32_t changes; /* how often a path got or lost OTHER */
 };
 
 /* --- The table -------------------------------------------------------------------------------- */
@@ -103,24 +118,25 @@ static uint32_t victim(const struct hp_hpt *t, size_t base)
     return least;
 }
 
-static const struct hp_path *path_of(const struct hp_hpt *t, size_t entry, uint32_t owner)
+static const struct hp_path *path_of(const struct hp_hpt *t, size_t entry)
 {
+    uint32_t owner = t->owners[entry];
     return owner == NOBODY ? &t->paths[entry] : &t->known[owner];
 }
 
 /* Executions by number: see take_numbers_lfu(). */
 #define OTHER 0x80000000u
 
-/* The count of an entry as it is now. */
-static uint64_t count_of(const struct hp_hpt *t, size_t set, size_t entry)
+/* The hits of groups are those of their paths. */
+static void settle_groups(struct hp_hpt *t)
 {
-    if (!t->has_victims)
-        return t->counts[entry];
-    if (entry == t->victims[set].entry)
-        return t->victims[set].count;
-    uint32_t owner = t->owners[entry];
-    uint64_t sum = t->counts[entry] + (uint64_t)t->hits[owner] * t->numbered[owner].events;
-    return sum < t->max ? sum : t->max;
+    for (size_t i = 0; i < t->n_touched; i++) {
+        struct group *group = &t->groups[t->touched[i]];
+        for (uint32_t k = 0; k < group->n; k++)
+            t->hits[t->lists[group->first + k]] += group->hits;
+        group->hits = 0;
+    }
+    t->n_touched = 0;
 }
 
 /* Makes owners and counts of a set what they are. */
@@ -129,17 +145,22 @@ static void settle_set(struct hp_hpt *t, uint32_t set)
     const struct victim *v = &t->victims[set];
     const size_t base = (size_t)set * t->config.ways;
     t->owners[v->entry] = v->owner;
-    for (size_t e = base; e < base + t->filled[set]; e++) {
-        t->counts[e] = count_of(t, set, e);
-        t->hits[t->owners[e]] = e == v->entry ? OTHER : 0;
-        t->numbered[t->owners[e]].entry = (uint32_t)e;
-    }
     t->counts[v->entry] = v->count;
+    for (size_t e = base; e < base + t->filled[set]; e++) {
+        uint32_t owner = t->owners[e];
+        t->numbered[owner].entry = (uint32_t)e;
+        if (e == v->entry)
+            continue;
+        uint64_t sum = t->counts[e] + (uint64_t)t->hits[owner] * t->numbered[owner].events;
+        t->counts[e] = sum < t->max ? sum : t->max;
+        t->hits[owner] = 0;
+    }
 }
 
 /* From here on owners and counts are what they are. */
 static void settle(struct hp_hpt *t)
 {
+    settle_groups(t);
     for (uint32_t set = 0; t->has_victims && set <= t->set_mask; set++)
         settle_set(t, set);
     t->has_victims = false;
@@ -152,7 +173,7 @@ static uint32_t find(const struct hp_hpt *t, uint32_t set, uint32_t tag, const s
     for (size_t e = base; e < base + t->filled[set]; e++) {
         uint32_t owner = t->owners[e];
         if ((owner == NOBODY ? t->tags[e] : t->numbered[owner].tag) == tag &&
-            hp_path_same(path_of(t, e, owner), path))
+            hp_path_same(path_of(t, e), path))
             return (uint32_t)e;
     }
     return NOBODY;
@@ -226,6 +247,24 @@ static void forget_owners(struct hp_hpt *t)
     t->n_strangers = t->n_filled;
 }
 
+/* Covers all groups in use. */
+static bool know_groups(struct hp_hpt *t, const struct hp_known_paths *known)
+{
+    if (hp_grow(&t->groups, &t->cap_groups, known->n_groups, sizeof *t->groups) != HP_OK ||
+        hp_grow(&t->touched, &t->cap_touched, known->n_groups, sizeof *t->touched) != HP_OK ||
+        hp_grow(&t->lists, &t->cap_lists, known->n_lists, sizeof *t->lists) != HP_OK ||
+        hp_grow(&t->others, &t->cap_others, known->n_lists, sizeof *t->others) != HP_OK)
+        return false;
+    for (; t->n_groups < known->n_groups; t->n_groups++) {
+        const struct hp_path_group *from = &known->groups[t->n_groups];
+        t->groups[t->n_groups] =
+            (struct group){.first = from->first, .n = from->n, .changes = t->changes - 1};
+    }
+    for (; t->n_lists < known->n_lists; t->n_lists++)
+        t->lists[t->n_lists] = known->lists[t->n_lists];
+    return true;
+}
+
 /* Covers all numbers in use. */
 static bool know(struct hp_hpt *t, const struct hp_known_paths *known)
 {
@@ -233,8 +272,10 @@ static bool know(struct hp_hpt *t, const struct hp_known_paths *known)
         settle(t);
         forget_owners(t);
         t->source = known->source;
-        t->n_numbered = 0;
+        t->n_numbered = t->n_groups = t->n_lists = 0;
     }
+    if (!know_groups(t, known))
+        return false;
     if (hp_grow(&t->numbered, &t->cap_numbered, known->n_known, sizeof *t->numbered) != HP_OK ||
         hp_grow(&t->known, &t->cap_known, known->n_known, sizeof *t->known) != HP_OK ||
         hp_grow(&t->hits, &t->cap_hits, known->n_known, sizeof *t->hits) != HP_OK)
@@ -272,19 +313,17 @@ static __attribute__((noinline)) void take_other(struct hp_hpt *t, uint32_t numb
     n->entry = entry;
 }
 
-static void take_numbers(struct hp_hpt *t, const uint32_t *numbers, size_t n)
+static void take_number(struct hp_hpt *t, uint32_t number)
 {
-    for (size_t i = 0; i < n; i++) {
-        const struct numbered *path = &t->numbered[numbers[i]];
-        t->stats.paths++;
-        if (t->owners[path->entry] != numbers[i]) {
-            take_other(t, numbers[i]);
-            continue;
-        }
-        t->counts[path->entry] = add(t, t->counts[path->entry], path->events);
-        t->used[path->entry] = t->stats.paths;
-        t->stats.hits++;
+    const struct numbered *path = &t->numbered[number];
+    t->stats.paths++;
+    if (t->owners[path->entry] != number) {
+        take_other(t, number);
+        return;
     }
+    t->counts[path->entry] = add(t, t->counts[path->entry], path->events);
+    t->used[path->entry] = t->stats.paths;
+    t->stats.hits++;
 }
 
 /*
@@ -320,6 +359,7 @@ static void find_victims(struct hp_hpt *t)
 {
     for (size_t i = 0; i < t->n_numbered; i++)
         t->hits[i] = OTHER;
+    t->changes++;
     for (uint32_t set = 0; set <= t->set_mask; set++)
         find_victim(t, set);
     t->n_hits = 0;
@@ -329,7 +369,9 @@ static void find_victims(struct hp_hpt *t)
 /* The count of a victim is more than its limit. */
 static __attribute__((noinline)) void pass_limit(struct hp_hpt *t, uint32_t set)
 {
+    settle_groups(t);
     settle_set(t, set);
+    t->changes++;
     if (t->victims[set].entry - set * t->config.ways == t->filled[set]) {
         t->filled[set]++;
         t->n_filled++;
@@ -352,35 +394,85 @@ static size_t count_hits(struct hp_hpt *t, const uint32_t *numbers, size_t n, ui
     return n_others;
 }
 
+/* An execution of an OTHER path: the set whose limit was passed, or NOBODY. Whether the path is
+ * there is hard to predict, so nothing depends on it but data. */
+static inline uint32_t take_victim(struct hp_hpt *t, uint32_t number)
+{
+    const struct numbered *path = &t->numbered[number];
+    struct victim *v = &t->victims[path->set];
+    uint64_t missing = (uint64_t)(v->owner == number) - 1; /* all bits, or none */
+    uint64_t count = (v->count & ~missing) + path->events;
+    count = count < t->max ? count : t->max;
+    v->count = count;
+    v->owner = number;
+    t->stats.misses += missing & 1;
+    return __builtin_expect(count > v->limit, 0) ? path->set : NOBODY;
+}
+
 /* At most CHUNK executions; how many were taken. */
 static size_t take_chunk(struct hp_hpt *t, const uint32_t *numbers, size_t n)
 {
     uint8_t others[CHUNK];
     size_t n_others = count_hits(t, numbers, n, others);
-    uint64_t misses = 0;
     for (size_t k = 0; k < n_others; k++) {
-        uint32_t number = numbers[others[k]];
-        const struct numbered *path = &t->numbered[number];
-        struct victim *v = &t->victims[path->set];
-        /* Whether it is there is hard to predict, so nothing depends on it but data: all bits, or
-         * none. */
-        uint64_t missing = (uint64_t)(v->owner == number) - 1;
-        uint64_t count = (v->count & ~missing) + path->events;
-        count = count < t->max ? count : t->max;
-        v->count = count;
-        v->owner = number;
-        misses += missing & 1;
-        if (__builtin_expect(count > v->limit, 0)) {
-            size_t taken = others[k] + (size_t)1;
-            for (size_t i = taken; i < n; i++)
-                t->hits[numbers[i]]--;
-            pass_limit(t, path->set);
-            n = taken;
-            break;
-        }
+        uint32_t set = take_victim(t, numbers[others[k]]);
+        if (set == NOBODY)
+            continue;
+        size_t taken = others[k] + (size_t)1;
+        for (size_t i = taken; i < n; i++)
+            t->hits[numbers[i]]--;
+        pass_limit(t, set);
+        return taken;
     }
-    t->stats.misses += misses;
     return n;
+}
+
+static void take_chunks(struct hp_hpt *t, const uint32_t *numbers, size_t n)
+{
+    for (size_t i = 0; i < n;)
+        i += take_chunk(t, numbers + i, n - i < CHUNK ? n - i : CHUNK);
+}
+
+/* Looks which paths of the group have OTHER. */
+static __attribute__((noinline)) void look_at(struct hp_hpt *t, struct group *group)
+{
+    uint8_t *others = t->others + group->first;
+    group->changes = t->changes;
+    group->n_others = 0;
+    for (uint32_t i = 0; i < group->n; i++)
+        if (t->hits[t->lists[group->first + i]] & OTHER)
+            others[group->n_others++] = (uint8_t)i;
+}
+
+/* The path at a position of the group passed the limit of its set; that group's hit is no longer
+ * one, because what follows may have changed. */
+static __attribute__((noinline)) void leave_group(struct hp_hpt *t, struct group *group,
+                                                  uint32_t position, uint32_t set)
+{
+    const uint32_t *list = t->lists + group->first;
+    group->hits--;
+    for (uint32_t i = 0; i <= position; i++)
+        t->hits[list[i]]++;
+    pass_limit(t, set);
+    take_chunks(t, list + position + 1, group->n - position - 1);
+}
+
+static inline void take_group(struct hp_hpt *t, uint32_t number)
+{
+    struct group *group = &t->groups[number];
+    if (__builtin_expect(group->changes != t->changes, 0))
+        look_at(t, group);
+    if (__builtin_expect(group->hits++ == 0, 0))
+        t->touched[t->n_touched++] = number;
+    const uint32_t *list = t->lists + group->first;
+    const uint8_t *others = t->others + group->first;
+    for (uint32_t k = 0, n = group->n_others; k < n; k++) {
+        uint32_t set = take_victim(t, list[others[k]]);
+        if (set == NOBODY)
+            continue;
+        leave_group(t, group, others[k], set);
+        return;
+    }
 }
 
 static __attribute__((noinline)) void take_numbers_lfu(struct hp_hpt *t, const uint32_t *numbers,
@@ -388,33 +480,63 @@ static __attribute__((noinline)) void take_numbers_lfu(struct hp_hpt *t, const u
 {
     const uint32_t filled = t->n_filled;
     const uint64_t misses = t->stats.misses;
+    uint64_t paths = n;
     if (t->n_hits > MOST_HITS)
         settle(t);
     if (!t->has_victims)
         find_victims(t);
-    t->n_hits += (uint32_t)n;
-    for (size_t i = 0; i < n;)
-        i += take_chunk(t, numbers + i, n - i < CHUNK ? n - i : CHUNK);
+    for (size_t i = 0; i < n;) {
+        if (numbers[i] & HP_PATH_GROUP) {
+            uint32_t group = numbers[i++] & ~HP_PATH_GROUP;
+            paths += t->groups[group].n - 1;
+            take_group(t, group);
+            continue;
+        }
+        size_t end = i;
+        while (end < n && !(numbers[end] & HP_PATH_GROUP))
+            end++;
+        take_chunks(t, numbers + i, end - i);
+        i = end;
+    }
     uint64_t missed = t->stats.misses - misses;
-    t->stats.paths += n;
-    t->stats.hits += n - missed;
+    t->n_hits += (uint32_t)paths;
+    t->stats.paths += paths;
+    t->stats.hits += paths - missed;
     t->stats.replacements += missed - (t->n_filled - filled);
+}
+
+/* The numbers of the paths that a number stands for. */
+static const uint32_t *list_of(const struct hp_known_paths *known, const uint32_t *number,
+                               uint32_t *n)
+{
+    *n = 1;
+    if (!(*number & HP_PATH_GROUP))
+        return number;
+    const struct hp_path_group *group = &known->groups[*number & ~HP_PATH_GROUP];
+    *n = group->n;
+    return known->lists + group->first;
 }
 
 static void on_known(struct hp_path_sink *sink, const struct hp_known_paths *known)
 {
     struct hp_hpt *t = (struct hp_hpt *)sink;
     const struct hp_hpt_config *c = &t->config;
-    if (!know(t, known)) {
-        settle(t);
-        for (size_t i = 0; i < known->n; i++)
-            take(t, &known->known[known->numbers[i]].path);
-    } else if (c->policy == HP_HPT_LFU && !c->exponent_bits && t->n_strangers == 0 &&
-               !t->without_events && t->max < UINT64_MAX >> 1) {
+    bool room = know(t, known);
+    if (room && c->policy == HP_HPT_LFU && !c->exponent_bits && t->n_strangers == 0 &&
+        !t->without_events && t->max < UINT64_MAX >> 1) {
         take_numbers_lfu(t, known->numbers, known->n);
-    } else {
-        settle(t);
-        take_numbers(t, known->numbers, known->n);
+        return;
+    }
+    settle(t);
+    for (size_t i = 0; i < known->n; i++) {
+        uint32_t n;
+        const uint32_t *list = list_of(known, &known->numbers[i], &n);
+        for (uint32_t k = 0; k < n; k++) {
+            if (room)
+                take_number(t, list[k]);
+            else
+                take(t, &known->known[list[k]].path);
+        }
     }
 }
 
@@ -427,6 +549,7 @@ enum hp_err hp_hpt_new(const struct hp_hpt_config *config, struct hp_hpt **hpt)
     uint32_t sets = config->entries / config->ways;
     t->sink.paths = on_paths;
     t->sink.known = on_known;
+    t->sink.groups = true;
     t->config = *config;
     t->set_mask = sets - 1;
     t->set_bits = hp_hpt_bits_for(sets);
@@ -463,6 +586,10 @@ void hp_hpt_free(struct hp_hpt *t)
     free(t->numbered);
     free(t->known);
     free(t->hits);
+    free(t->groups);
+    free(t->lists);
+    free(t->others);
+    free(t->touched);
     free(t);
 }
 
@@ -471,17 +598,15 @@ struct hp_path_sink *hp_hpt_sink(struct hp_hpt *hpt)
     return &hpt->sink;
 }
 
-size_t hp_hpt_paths(const struct hp_hpt *t, struct hp_path_count *paths)
+size_t hp_hpt_paths(struct hp_hpt *t, struct hp_path_count *paths)
 {
     size_t n = 0;
+    settle(t);
     for (size_t set = 0; set <= t->set_mask; set++)
         for (size_t w = 0; w < t->filled[set]; w++) {
             size_t entry = set * t->config.ways + w;
-            uint32_t owner = t->has_victims && entry == t->victims[set].entry
-                                 ? t->victims[set].owner
-                                 : t->owners[entry];
-            paths[n++] = (struct hp_path_count){.path = *path_of(t, entry, owner),
-                                                .count = count_of(t, set, entry)};
+            paths[n++] =
+                (struct hp_path_count){.path = *path_of(t, entry), .count = t->counts[entry]};
         }
     return n;
 }
@@ -497,5 +622,6 @@ void hp_hpt_clear(struct hp_hpt *t)
     memset(t->owners, 0xff, t->config.entries * sizeof *t->owners);
     memset(t->counts, 0, t->config.entries * sizeof *t->counts);
     t->n_filled = t->n_strangers = 0;
+    settle_groups(t);
     t->has_victims = false;
 }

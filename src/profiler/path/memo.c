@@ -18,6 +18,7 @@ void hp_path_memo_init(struct hp_path_memo *memo)
     *memo = (struct hp_path_memo){
         .n_nodes = 1, .max_nodes = MAX_NODES, .max_far = MAX_FAR, .max_effects = MAX_EFFECTS};
     hp_path_numbers_init(&memo->numbers);
+    hp_phrases_init(&memo->phrases);
 }
 
 static void drop(struct hp_path_memo *memo)
@@ -33,6 +34,7 @@ void hp_path_memo_fini(struct hp_path_memo *memo)
 {
     drop(memo);
     hp_path_numbers_fini(&memo->numbers);
+    hp_phrases_fini(&memo->phrases);
     *memo = (struct hp_path_memo){0};
 }
 
@@ -190,12 +192,15 @@ bool hp_path_memo_bound(struct hp_path_memo *memo)
     if (memo->n_nodes >= memo->max_nodes || memo->n_far >= memo->max_far ||
         memo->n_effects >= memo->max_effects) {
         drop(memo);
+        hp_phrases_clear(&memo->phrases);
         *memo = (struct hp_path_memo){.numbers = memo->numbers,
+                                      .phrases = memo->phrases,
                                       .generation = memo->generation + 1,
                                       .n_nodes = 1,
                                       .max_nodes = memo->max_nodes,
                                       .max_far = memo->max_far,
                                       .max_effects = memo->max_effects};
     }
-    return grow_near(memo, 1) && (memo->slots || grow_slots(memo));
+    return grow_near(memo, 1) && (memo->slots || grow_slots(memo)) &&
+           hp_phrases_begin(&memo->phrases);
 }

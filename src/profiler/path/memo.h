@@ -18,6 +18,7 @@
 #define HP_PROFILER_PATH_MEMO_H
 
 #include "profiler/path/numbers.h"
+#include "profiler/path/phrases.h"
 
 struct hp_memo_node {
     uint64_t start, outcomes;
@@ -75,6 +76,7 @@ struct hp_memo_far {
 
 struct hp_path_memo {
     struct hp_path_numbers numbers;
+    struct hp_phrases phrases;
     uint64_t generation;       /* how often it was emptied */
     struct hp_memo_near *near; /* by node; [0] has none */
     struct hp_memo_node *nodes;

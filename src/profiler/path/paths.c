@@ -142,6 +142,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
         return hp_fail_nomem();
     thread->sink.paths = on_paths;
     thread->sink.known = on_known;
+    thread->sink.groups = true;
     thread->profiler = p;
     thread->info = *info;
     if (p->config.extra)
@@ -374,7 +375,7 @@ const struct hp_paths_config *hp_paths_config(const struct hp_profiler *profiler
     return &((const struct profiler *)profiler)->config;
 }
 
-const struct hp_hpt *hp_paths_table(const struct hp_profiler *profiler, size_t i)
+struct hp_hpt *hp_paths_table(const struct hp_profiler *profiler, size_t i)
 {
     return ((const struct profiler *)profiler)->tables[i];
 }

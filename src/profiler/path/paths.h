@@ -52,7 +52,7 @@ struct hp_paths_thread_view {
 size_t hp_paths_threads(const struct hp_profiler *profiler);
 struct hp_paths_thread_view hp_paths_thread(const struct hp_profiler *profiler, size_t i);
 const struct hp_paths_config *hp_paths_config(const struct hp_profiler *profiler);
-const struct hp_hpt *hp_paths_table(const struct hp_profiler *profiler, size_t i);
+struct hp_hpt *hp_paths_table(const struct hp_profiler *profiler, size_t i);
 
 /* While the program runs, between batches: brings the complete profiles up to date. Does not affect
  * the results. */

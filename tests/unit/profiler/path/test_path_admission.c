@@ -111,7 +111,7 @@ static void naive_give(struct naive *n, const struct hp_path *path)
     n->counts[least] = naive_add(n, n->counts[least], path->events);
 }
 
-static void assert_same(const struct naive *n, const struct hp_hpt *t)
+static void assert_same(const struct naive *n, struct hp_hpt *t)
 {
     static struct hp_path_count found[MOST];
     size_t n_found = hp_hpt_paths(t, found), n_naive = 0;

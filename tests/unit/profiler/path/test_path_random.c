@@ -47,7 +47,7 @@ static bool is_entry(struct hp_frame_source *source, uint32_t block)
     return hp_code_block(f->code, block)->start % FUNCTION_BYTES == 0;
 }
 
-static uint64_t n_known;
+static uint64_t n_known, n_groups;
 
 static struct watcher *of_path_sink(struct hp_path_sink *sink)
 {
@@ -86,10 +86,23 @@ static void on_known(struct hp_path_sink *sink, const struct hp_known_paths *kno
     struct watcher *w = of_path_sink(sink);
     assert_in_range(known->n, 1, HP_PATHS_MAX);
     for (size_t i = 0; i < known->n; i++) {
-        assert_true(known->numbers[i] < known->n_known);
-        keep(w, &known->known[known->numbers[i]].path, NULL);
+        const uint32_t *list = &known->numbers[i];
+        uint32_t n = 1;
+        if (*list & HP_PATH_GROUP) {
+            const struct hp_path_group *group = &known->groups[*list & ~HP_PATH_GROUP];
+            assert_true((*list & ~HP_PATH_GROUP) < known->n_groups);
+            n = group->n;
+            list = known->lists + group->first;
+            assert_in_range(n, 2, HP_PATH_GROUP_MAX);
+            assert_true(group->first + n <= known->n_lists);
+            n_groups++;
+        }
+        for (uint32_t k = 0; k < n; k++) {
+            assert_true(list[k] < known->n_known);
+            keep(w, &known->known[list[k]].path, NULL);
+        }
+        n_known += n;
     }
-    n_known += known->n;
 }
 
 static void show_branches(struct watcher *w, const struct hp_batch *batch)
@@ -135,6 +148,7 @@ static void watch_begin(struct watcher *w, enum way way, const struct hp_ppcr *p
         w->sink.steps = on_steps;
     if (way == BY_NUMBER) {
         w->path_sink.known = on_known;
+        w->path_sink.groups = true;
         assert_int_equal(hp_detector_new_shared(plan, &w->path_sink, &w->detector), HP_OK);
     } else {
         assert_int_equal(hp_detector_new(ppcr, functions ? &functions->source : NULL, &w->path_sink,
@@ -265,6 +279,12 @@ static void make_small(struct program *p, struct hp_path_memo *memo)
         memo->max_effects = 1 + random_below(&p->seed, 200);
     if (chance(p, 50))
         memo->numbers.max = random_below(&p->seed, 30);
+    if (chance(p, 50))
+        memo->numbers.max_groups = random_below(&p->seed, 10);
+    if (chance(p, 50))
+        memo->phrases.max_words = random_below(&p->seed, 300);
+    memo->phrases.often = 1 + random_below(&p->seed, 4);
+    memo->phrases.pause = random_below(&p->seed, 300);
 }
 
 static void run_together(struct program *p, const struct watcher *expected,
@@ -308,6 +328,7 @@ static void run_seed(uint64_t seed, bool native, bool spoiled)
     watch(&steps, BY_STEPS, &ppcr, &p, s.code, known, NULL);
     /* The second of two detectors that share a memo knows everything in advance. */
     hp_path_plan_init(&plan, &ppcr, known ? &known->source : NULL);
+    plan.memo.phrases.often = 1 + random_below(&p.seed, 4);
     watch(&first, BY_NUMBER, &ppcr, &p, s.code, known, &plan);
     watch(&again, BY_NUMBER, &ppcr, &p, s.code, known, &plan);
     compare(&batches, &steps, true);
@@ -335,7 +356,8 @@ static void steps_are_batches(void **state)
         run_seed(seed, seed % 4 != 0, false);
     /* There was something to find. */
     assert_true(n_paths > 20000 && n_repairs > 100 && n_splits > 100 && n_signals > 100);
-    assert_true(n_known > 20000 && n_underflows > 1000 && n_emptied > 1000 && n_full > 100);
+    assert_true(n_known > 20000 && n_groups > 10000 && n_underflows > 1000 && n_emptied > 1000 &&
+                n_full > 100);
 }
 
 static void steps_are_batches_of_nonsense(void **state)

@@ -145,7 +145,7 @@ static struct hp_hpt *new_table(const char *text)
 }
 
 /* The accumulator of the path at `start`; 0: it is not there. */
-static uint64_t count_of(const struct hp_hpt *hpt, uint64_t start)
+static uint64_t count_of(struct hp_hpt *hpt, uint64_t start)
 {
     struct hp_path_count paths[64];
     size_t n = hp_hpt_paths(hpt, paths);
@@ -469,7 +469,7 @@ static uint32_t next_random(uint64_t *state)
     return (uint32_t)(*state >> 33);
 }
 
-static void same_contents(const struct hp_hpt *a, const struct hp_hpt *b)
+static void same_contents(struct hp_hpt *a, struct hp_hpt *b)
 {
     static struct hp_path_count x[1024], y[1024];
     size_t n = hp_hpt_paths(a, x);
@@ -492,13 +492,60 @@ static void same_profile(struct hp_complete *a, struct hp_complete *b)
     assert_memory_equal(&lost, &lost_too, sizeof lost);
 }
 
+/* Paths as they come, and by number. */
+struct sequence {
+    struct hp_path paths[HP_PATHS_MAX];
+    uint32_t numbers[HP_PATHS_MAX];
+    size_t n_paths, n;
+};
+
+static void add_path(struct sequence *s, struct hp_path_numbers *source, uint32_t which,
+                     uint32_t least, uint32_t events)
+{
+    struct hp_path path =
+        path_at(64 + which * 4, which / 3, (uint8_t)(which % 5), least + which % events);
+    s->paths[s->n_paths++] = path;
+    s->numbers[s->n++] = hp_path_numbers_get(source, &path);
+}
+
+/* Paths that follow one another become a group, at last. */
+static void add_group(struct sequence *s, struct hp_path_numbers *source, uint32_t phrase,
+                      uint32_t n_paths, uint32_t least, uint32_t events)
+{
+    size_t before = s->n;
+    for (uint32_t i = 0; i < 2 + phrase % 9; i++)
+        add_path(s, source, (phrase * 5 + i * (1 + phrase % 3)) % n_paths, least, events);
+    uint32_t group = hp_path_numbers_group(source, s->numbers + before, s->n - before);
+    assert_true((group & ~HP_PATH_GROUP) < source->max_groups);
+    if (group) {
+        s->numbers[before] = group;
+        s->n = before + 1;
+    }
+}
+
+/* Some random paths, up to `most`, few of them often. */
+static void make_sequence(struct sequence *s, struct hp_path_numbers *source, uint64_t *seed,
+                          uint32_t n_paths, uint32_t least, uint32_t events, size_t most)
+{
+    size_t n = 1 + next_random(seed) % most;
+    s->n = s->n_paths = 0;
+    while (s->n_paths < n) {
+        uint32_t which = next_random(seed) % n_paths;
+        which = next_random(seed) % 3 ? which % (1 + n_paths / 8) : which;
+        if (next_random(seed) % 8 == 0)
+            add_group(s, source, which % 24, n_paths, least, events);
+        else
+            add_path(s, source, which, least, events);
+    }
+}
+
 /* The same sequence, once as paths and once by number: with numbers of two sources in turn, with
  * paths between that have none, and with a table that is cleared now and then. Paths have `least`
  * events, and up to `events` - 1 more. */
 static void numbers_are_paths(const char *text, uint32_t n_paths, uint32_t least, uint32_t events,
                               uint64_t most)
 {
-    enum { ROUNDS = 400, BATCH = 200 };
+    enum { ROUNDS = 800, BATCH = 200 };
     struct hp_hpt_config config;
     struct hp_path_numbers sources[2];
     struct hp_hpt *a, *b;
@@ -511,34 +558,32 @@ static void numbers_are_paths(const char *text, uint32_t n_paths, uint32_t least
     assert_int_equal(hp_complete_new(most, &d), HP_OK);
     hp_path_numbers_init(&sources[0]);
     hp_path_numbers_init(&sources[1]);
+    sources[1].max_groups = 7;
     for (int round = 0; round < ROUNDS; round++) {
         struct hp_path_numbers *source = &sources[round / 37 % 2];
-        struct hp_path paths[BATCH];
-        uint32_t numbers[BATCH];
-        size_t n = 1 + next_random(&seed) % BATCH;
-        for (size_t i = 0; i < n; i++) {
-            uint32_t which = next_random(&seed) % n_paths;
-            which = next_random(&seed) % 3 ? which % (1 + n_paths / 8) : which;
-            paths[i] =
-                path_at(64 + which * 4, which / 3, (uint8_t)(which % 5), least + which % events);
-        }
-        give(hp_hpt_sink(a), paths, n);
-        give(hp_complete_sink(c), paths, n);
-        if (next_random(&seed) % 16 == 0) {
-            give(hp_hpt_sink(b), paths, n);
-            give(hp_complete_sink(d), paths, n);
+        struct sequence s;
+        make_sequence(&s, source, &seed, n_paths, least, events, BATCH);
+        give(hp_hpt_sink(a), s.paths, s.n_paths);
+        give(hp_complete_sink(c), s.paths, s.n_paths);
+        if (next_random(&seed) % 64 == 0) {
+            give(hp_hpt_sink(b), s.paths, s.n_paths);
+            give(hp_complete_sink(d), s.paths, s.n_paths);
         } else {
-            for (size_t i = 0; i < n; i++)
-                numbers[i] = hp_path_numbers_get(source, &paths[i]);
-            struct hp_known_paths known = {.numbers = numbers,
-                                           .n = n,
+            struct hp_known_paths known = {.numbers = s.numbers,
+                                           .n = s.n,
                                            .known = source->known,
                                            .n_known = source->n,
+                                           .groups = source->groups,
+                                           .n_groups = source->n_groups,
+                                           .lists = source->lists,
+                                           .n_lists = source->n_lists,
                                            .source = source->source};
             hp_path_sink_known(hp_hpt_sink(b), &known);
             hp_path_sink_known(hp_complete_sink(d), &known);
         }
-        same_contents(a, b);
+        assert_memory_equal(hp_hpt_stats(a), hp_hpt_stats(b), sizeof(struct hp_hpt_stats));
+        if (next_random(&seed) % 8 == 0)
+            same_contents(a, b); /* which adds up what is not added up yet */
         if (round % 20 == 19)
             hp_complete_forget_numbers(d);
         if (round % 50 == 49) {
@@ -552,6 +597,7 @@ static void numbers_are_paths(const char *text, uint32_t n_paths, uint32_t least
         }
     }
     assert_true(hp_hpt_stats(a)->hits > 1000);
+    assert_true(sources[0].n_groups > 10);
     hp_path_numbers_fini(&sources[0]);
     hp_path_numbers_fini(&sources[1]);
     hp_hpt_free(a);
