@@ -29,8 +29,9 @@ struct run {
 
 /* A phrase that is being noted. */
 struct note {
-    bool good;  /* so far */
-    size_t top; /* where the stack was */
+    bool good;     /* so far */
+    size_t top;    /* where the stack was */
+    size_t lowest; /* that it has been since */
     size_t rise;
     size_t n_calls;
     int32_t calls[HP_PHRASE_CALLS]; /* how far the stack was above `top` */
@@ -41,14 +42,12 @@ struct state {
     uint32_t last; /* block whose successor is unknown */
     uint32_t *nodes;
     size_t top, bottom, written; /* entries */
-    size_t lowest;               /* that the top has been */
     size_t full;                 /* with so many, a call overflows */
     size_t most;                 /* there may be no more */
     uint32_t *out;
     uint64_t insns, branches;
-    struct note *note; /* NULL: none */
-    size_t n_missed;   /* phrases, in a piece */
-    size_t n_spared;   /* paths of groups beyond one each */
+    size_t n_missed; /* phrases, in a piece */
+    size_t n_spared; /* paths of groups beyond one each */
 };
 
 /* --- Between the nodes and the detector ------------------------------------------------------- */
@@ -341,7 +340,8 @@ static void note_calls(struct note *note, size_t top, const struct hp_path_effec
 }
 
 /* Applies the effect; false: it cannot be, and nothing happened. */
-ALWAYS_INLINE bool apply(const struct run *r, struct state *s, const struct hp_path_effect *e)
+ALWAYS_INLINE bool apply(const struct run *r, struct state *s, const struct hp_path_effect *e,
+                         struct note *note)
 {
     if (e->n_calls) {
         size_t most = s->top + 1 + e->rise;
@@ -349,8 +349,8 @@ ALWAYS_INLINE bool apply(const struct run *r, struct state *s, const struct hp_p
             return false;
         if (most > s->full)
             count_overflows(r, s, e);
-        if (s->note)
-            note_calls(s->note, s->top, e);
+        if (note)
+            note_calls(note, s->top, e);
     }
     for (uint32_t i = 0; i < e->n_paths; i++)
         *s->out++ = e->list[i];
@@ -376,7 +376,8 @@ ALWAYS_INLINE bool returns_to(const struct hp_path_memo *memo, uint32_t waiting,
 
 /* Follows the arc, and those of what it returns to. HP_MEMO_NONE; or a symbol that must be learned,
  * before which nothing is missing. */
-ALWAYS_INLINE uint32_t follow(const struct run *r, struct state *s, uint32_t symbol)
+ALWAYS_INLINE uint32_t follow(const struct run *r, struct state *s, uint32_t symbol,
+                              struct note *note)
 {
     const struct hp_path_arc *arc = hp_path_memo_arc(r->memo, s->node, symbol);
     for (;;) {
@@ -395,7 +396,7 @@ ALWAYS_INLINE uint32_t follow(const struct run *r, struct state *s, uint32_t sym
                 if (!after)
                     return symbol;
             }
-            if (!apply(r, s, e))
+            if (!apply(r, s, e, note))
                 return symbol;
             symbol = e->then;
         }
@@ -408,12 +409,13 @@ ALWAYS_INLINE uint32_t follow(const struct run *r, struct state *s, uint32_t sym
         if (again) {
             r->d->stats.underflows++;
             s->node = again;
-            if (s->note)
-                s->note->good = false;
+            if (note)
+                note->good = false;
             continue;
         }
         s->top--;
-        s->lowest = s->top < s->lowest ? s->top : s->lowest;
+        if (note)
+            note->lowest = s->top < note->lowest ? s->top : note->lowest;
         s->written = s->top < s->written ? s->top : s->written;
         s->node = s->nodes[s->top];
     }
@@ -433,12 +435,13 @@ ALWAYS_INLINE void make_room(const struct run *r, struct state *s, size_t n)
         hand_over(r, s);
 }
 
-/* Follows unit after unit; false: not all were known. */
-ALWAYS_INLINE bool take_units(const struct run *r, struct state *s, const uint32_t *units, size_t n)
+/* Follows unit after unit; false: not all were known. `note`: of a phrase; NULL: there is none. */
+ALWAYS_INLINE bool take_units(const struct run *r, struct state *s, const uint32_t *units, size_t n,
+                              struct note *note)
 {
     bool known = true;
     for (size_t i = 0; i < n; i++) {
-        uint32_t unknown = follow(r, s, units[i]);
+        uint32_t unknown = follow(r, s, units[i], note);
         if (__builtin_expect(unknown != HP_MEMO_NONE, 0)) {
             learn(r, s, unknown, units[i]);
             known = false;
@@ -542,10 +545,9 @@ static struct before look(const struct run *r, const struct state *s)
 
 /* Puts it into the table, if it is short enough. */
 static void keep(const struct run *r, const struct state *s, const struct before *b,
-                 struct hp_phrase *p, const uint32_t *units, size_t n)
+                 const struct note *note, struct hp_phrase *p, const uint32_t *units, size_t n)
 {
-    const struct note *note = s->note;
-    size_t n_returns = note->top - s->lowest, n_waiting = s->top - s->lowest;
+    size_t n_returns = note->top - note->lowest, n_waiting = s->top - note->lowest;
     size_t n_paths = (size_t)(s->out - b->out), n_calls = note->n_calls;
     uint64_t splits = r->d->stats.splits - b->splits;
     uint64_t underflows = r->d->stats.underflows - b->underflows;
@@ -575,7 +577,7 @@ static void keep(const struct run *r, const struct state *s, const struct before
     memcpy(p->units, units, n * sizeof *units);
     memcpy(list, b->below, n_returns * sizeof *list);
     list += n_returns;
-    memcpy(list, s->nodes + s->lowest, n_waiting * sizeof *list);
+    memcpy(list, s->nodes + note->lowest, n_waiting * sizeof *list);
     list += n_waiting;
     memcpy(list, note->calls, n_calls * sizeof *list);
     memcpy(list + n_calls, b->out, n_paths * sizeof *list);
@@ -587,14 +589,11 @@ static __attribute__((noinline)) void note_phrase(const struct run *r, struct st
                                                   size_t n)
 {
     make_room(r, s, HP_PATHS_MAX / 2);
-    struct note note = {.good = s->node != 0, .top = s->top};
+    struct note note = {.good = s->node != 0, .top = s->top, .lowest = s->top};
     struct before b = look(r, s);
-    s->note = &note;
-    s->lowest = s->top;
-    bool known = take_units(r, s, units, n);
+    bool known = take_units(r, s, units, n, &note);
     if (known && note.good && r->d->hand_overs == b.hand_overs)
-        keep(r, s, &b, p, units, n);
-    s->note = NULL;
+        keep(r, s, &b, &note, p, units, n);
 }
 
 ALWAYS_INLINE bool try_phrase(const struct run *r, struct state *s, struct hp_phrase *p,
@@ -618,7 +617,7 @@ ALWAYS_INLINE void take_phrase(const struct run *r, struct state *s, const uint3
         note_phrase(r, s, p, units, n);
     } else {
         p->missed = (uint16_t)hash;
-        take_units(r, s, units, n);
+        take_units(r, s, units, n, NULL);
     }
 }
 
@@ -654,7 +653,7 @@ static size_t take_piece(const struct run *r, struct state *s, const struct hp_s
     hp_phrases_judge(&r->memo->phrases, n_ends, s->n_missed, s->n_spared);
     if (!all)
         return at;
-    take_units(r, s, units + at, n - at);
+    take_units(r, s, units + at, n - at, NULL);
     return n;
 }
 
@@ -679,7 +678,7 @@ void hp_detector_by_memo(struct hp_detector *d, const struct hp_steps *steps)
             continue;
         }
         for (size_t end = i + n; i < end; i++)
-            take_units(&r, &s, &steps->steps[i].unit, 1);
+            take_units(&r, &s, &steps->steps[i].unit, 1, NULL);
         if (pause)
             *pause -= n;
     }

@@ -11,8 +11,8 @@
 
 /* A pause follows if of so many phrases a missing one spares fewer paths. */
 #define JUDGED      (1u << 15)
-#define PAYS        40
-#define FIRST_PAUSE (1u << 18)
+#define PAYS        60
+#define FIRST_PAUSE (1u << 17)
 #define MAX_PAUSE   (1u << 22)
 
 #define ALL UINT32_MAX
