@@ -540,7 +540,8 @@ static uint8_t decide(struct hp_arena *arena, uint32_t id, bool taken, uint8_t m
     while (!(old >> shift & 3) &&
            !atomic_compare_exchange_weak(state, &old, old | (uint8_t)(mine << shift)))
         ;
-    return old >> shift & 3 ? old >> shift & 3 : mine;
+    uint8_t first = old >> shift & 3;
+    return first ? first : mine;
 }
 
 /* Of two processes that decide at once only one can join the nodes. If the other one was first to
