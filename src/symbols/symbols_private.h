@@ -153,7 +153,7 @@ struct hp_line {
 
 /* A function with code, or an inlined one, in a unit. */
 struct hp_scope {
-    const char *function; /* linkage name, if it has one; "" unknown */
+    const char *function; /* linkage name, if it has one, else with its classes; "" unknown */
     const char *name;     /* as people read it; NULL: not asked for yet */
     const char *file;     /* where it is declared, NULL unknown; of libdw until `name` is set */
     const char *call_file;

@@ -51,6 +51,36 @@ int main(void)
     return 0;
 }
 """ % (N, N)
+CXX = r"""#include <cstdio>
+#define INLINE __attribute__((always_inline)) inline
+namespace {
+struct Adder {
+    INLINE unsigned operator()(unsigned x) const
+    {
+        return x ^ (x >> 3);
+    }
+};
+template <class F> struct Twice {
+    F f;
+    INLINE unsigned apply(unsigned x) const
+    {
+        return f(f(x));
+    }
+};
+}
+static __attribute__((noinline)) unsigned work(unsigned n)
+{
+    unsigned sum = 0;
+    auto step = [&sum](unsigned x) __attribute__((always_inline)) { sum += x * 3 + (x >> 5); };
+    for (unsigned i = 0; i < n; i++)
+        step(Twice<Adder>().apply(i));
+    return sum;
+}
+int main()
+{
+    std::printf("%%u\n", work(%d));
+}
+""" % N
 FLAGS = ("-O2", "-fno-unroll-loops", "-fno-tree-vectorize")
 
 
@@ -191,6 +221,21 @@ class Inlined(Case):
             for side in "old", "new":
                 total = next(row[side] for row in diff["totals"] if row["name"] == "instructions")
                 self.assertEqual(sum(page["contexts"][side + "_self"]), total)
+
+    def test_what_one_file_knows_has_its_class_before_its_name(self):
+        """Functions of a lambda, and of what is local to a file, have no linkage name."""
+        source, program = self.path("local.cc"), self.path("local")
+        with open(source, "w") as file:
+            file.write(CXX)
+        subprocess.run(["g++", "-g", *FLAGS, "-o", program, source], check=True)
+        profile = self.path("local.hotpath")
+        self.good("record", "-q", "-o", profile, "--", program)
+        names = {f["name"] for f in json.loads(self.text("report", profile, "functions", "--json"))["functions"]}
+        bare = {name.split("(anonymous namespace)::")[-1] for name in names if "anonymous namespace" in name}
+        self.assertEqual(len([n for n in bare if n.startswith("Adder::operator()")]), 1, names)
+        self.assertEqual(len([n for n in bare if n.startswith("Adder>::apply")]), 1, names)
+        self.assertEqual(len([n for n in names if n.startswith("work") and "lambda" in n]), 1, names)
+        self.assertNotIn("operator()", names)
 
     def test_loops_and_paths_are_where_they_are_written(self):
         profile = self.path("lp.hotpath")

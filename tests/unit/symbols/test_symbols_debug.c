@@ -134,6 +134,37 @@ static void relative_directories_are_not_doubled(void **state)
 
 /* --- Against libdw's own look-ups ------------------------------------------------------------- */
 
+/* The name of a DIE behind those of what it is declared in: "std::thread::name". */
+static char *qualified_name(Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Die declared = *die, *scopes = NULL;
+    while (dwarf_attr(&declared, DW_AT_abstract_origin, &attribute) ||
+           dwarf_attr(&declared, DW_AT_specification, &attribute))
+        assert_non_null(dwarf_formref_die(&attribute, &declared));
+    const char *own = dwarf_diename(&declared);
+    bool is_namespace = dwarf_tag(&declared) == DW_TAG_namespace;
+    char *name = strdup(own ? own : is_namespace ? "(anonymous namespace)" : "{unnamed}");
+    int n = dwarf_getscopes_die(&declared, &scopes);
+    for (int i = 1; i < n; i++) {
+        int tag = dwarf_tag(&scopes[i]);
+        if (tag != DW_TAG_namespace && tag != DW_TAG_subprogram && tag != DW_TAG_class_type &&
+            tag != DW_TAG_structure_type && tag != DW_TAG_union_type)
+            continue;
+        char *before = qualified_name(&scopes[i]), *longer;
+        char *unnamed = strstr(before, "{unnamed}");
+        if (strcmp(name, "operator()") == 0 && unnamed && !unnamed[strlen("{unnamed}")])
+            strcpy(unnamed, "{lambda}");
+        assert_true(asprintf(&longer, "%s::%s", before, name) >= 0);
+        free(before);
+        free(name);
+        name = longer;
+        break;
+    }
+    free(scopes);
+    return name;
+}
+
 /* The innermost inlined function at `address` by dwarf_getscopes(), "" when there is none. */
 static char *scope_name(Dwarf_Die *unit, Dwarf_Addr address, int *call_line)
 {
@@ -154,7 +185,7 @@ static char *scope_name(Dwarf_Die *unit, Dwarf_Addr address, int *call_line)
             dwarf_formstring(dwarf_attr_integrate(&scopes[i], DW_AT_linkage_name, &attribute));
         name = linkage ? hp_demangle(linkage, true) : NULL;
         if (!name)
-            name = strdup(linkage ? linkage : dwarf_diename(&scopes[i]));
+            name = linkage ? strdup(linkage) : qualified_name(&scopes[i]);
     }
     free(scopes);
     return name ? name : strdup("");
