@@ -17,7 +17,7 @@
 #define DEPTH_MAX      128
 #define HASH_LENGTH    17 /* "h" and 16 digits */
 
-enum shown { WHOLE, BARE /* without the namespaces in it */, ELIDED };
+enum shown { WHOLE, BARE /* without the namespaces in it */, ELIDED, DROPPED };
 
 /* "<…>" or "(…)", with the brackets. */
 struct group {
@@ -254,6 +254,8 @@ static void put_bare(struct hp_strbuf *out, const char *at, const char *end)
 static void put_group(struct hp_strbuf *out, const struct group *group)
 {
     const char *behind_first = group->at + 1;
+    if (group->shown == DROPPED)
+        return;
     hp_utf8_next(&behind_first);
     if (group->shown == WHOLE || behind_first >= group->end - 1) { /* it is short already */
         hp_strbuf_bytes(out, group->at, (size_t)(group->end - group->at));
@@ -282,12 +284,46 @@ static void put_name(struct hp_strbuf *out, const struct name *name)
         hp_strbuf_bytes(out, at, (size_t)(group->at - at));
         put_group(out, group);
         at = group->end;
+        if (group->shown == DROPPED && at == name->tail && strncmp(at, " const", 6) == 0)
+            at += 6;
     }
     if (name->hash && name->no_hash) {
         hp_strbuf_bytes(out, at, (size_t)(name->hash - at));
         at = name->behind_hash;
     }
     hp_strbuf_add(out, at);
+}
+
+/* Leaves nothing of the arguments of the class, then of the parameters. False: there are none. */
+static bool drop_groups(struct name *name, bool of_class)
+{
+    size_t last = name->n_components - 1;
+    bool dropped = false;
+    for (size_t i = 0; i < name->n_groups; i++) {
+        struct group *group = &name->groups[i];
+        bool is_params = *group->at == '(' && group->end == name->tail;
+        bool meant = of_class ? group->component + 1 == last && !group->leads : is_params;
+        dropped |= meant && group->shown != DROPPED;
+        group->shown = meant ? DROPPED : group->shown;
+    }
+    return dropped;
+}
+
+/* Of what stands before the last component the innermost, the class, is shown as long as it can. */
+static bool leave_out_class(struct name *name)
+{
+    if (drop_groups(name, true))
+        return true;
+    if (name->first && !name->no_mark)
+        return name->no_mark = true;
+    if (drop_groups(name, false))
+        return true;
+    for (size_t i = 0; i < name->n_groups; i++)
+        if (name->groups[i].shown == DROPPED)
+            name->groups[i].shown = ELIDED;
+    name->no_mark = false;
+    name->first++;
+    return true;
 }
 
 /* Leaves out one more thing. False: there is nothing left. */
@@ -310,8 +346,10 @@ static bool leave_out(struct name *name)
                 name->groups[i].shown = name->groups[i].leads && !last ? BARE : ELIDED;
                 return true;
             }
-    if (name->first < last)
+    if (name->first + 1 < last)
         return ++name->first;
+    if (name->first < last)
+        return leave_out_class(name);
     if (name->first && !name->no_mark)
         return name->no_mark = true;
     return false;

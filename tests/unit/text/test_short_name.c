@@ -36,7 +36,10 @@ static void arguments_go_first(void **state)
     expect(push, 60, "std::vector<…>::push_back(int const&)");
     expect(push, 36, "std::vector<…>::push_back(…)");
     expect(push, 26, "…::vector<…>::push_back(…)");
-    expect(push, 25, "…::push_back(…)");
+    expect(push, 25, "…::vector::push_back(…)");
+    expect(push, 22, "vector::push_back(…)");
+    expect(push, 17, "vector::push_back");
+    expect(push, 16, "…::push_back(…)");
     expect(push, 14, "push_back(…)");
     expect(push, 8, "push_ba…");
     expect("ns::function(int)+0x1c", 12, "functi…+0x1c");
@@ -50,13 +53,13 @@ static void arguments_go_first(void **state)
     expect_shortened("f(void (*)(int), int (&) [3])", "f(…)");
     expect_shortened("decltype (a+b) ns::sum<int>(int, int)", "ns::sum<int>(…)");
     expect_shortened("ns::f(int, int) [clone .constprop.0]", "ns::f(…) [clone .constprop.0]");
-    expect_shortened("ns::f(int, int)+0x1c", "…::f(…)+0x1c");
+    expect("ns::f(int, int)+0x1c", 12, "ns::f+0x1c");
     expect_shortened("ns::f<int, int> (new)", "ns::f<…> (new)");
     expect_shortened("ns::f(int, int) (was ns::g(int)?)", "ns::f(…) (was ns::g(int)?)");
     expect_shortened("ns::S<a, b> what", "ns::S<…> what");
     expect_shortened("-> ns::f(int, int)", "-> ns::f(…)");
-    expect_shortened("    31: ns::f(int, int)", "    31: …::f(…)");
-    expect_shortened("non-virtual thunk to ns::S::f(int, int)", "non-virtual thunk to …::f(…)");
+    expect("    31: ns::f(int, int)", 15, "    31: ns::f");
+    expect("non-virtual thunk to ns::S::f(int, int)", 28, "non-virtual thunk to S::f(…)");
 }
 
 static void operators_are_names(void **state)
@@ -67,13 +70,13 @@ static void operators_are_names(void **state)
     expect_shortened("bool std::operator<(std::x<char> const&, std::y)", "std::operator<(…)");
     expect_shortened("std::ostream& std::operator<< <std::traits>(std::ostream&, char const*)",
                      "std::operator<< <…>(…)");
-    expect_shortened("ns::S::operator()(int, int) const", "…::S::operator()(…) const");
-    expect_shortened("ns::S::operator->() const", "…::operator->() const");
-    expect_shortened("ns::S::operator[](unsigned long)", "…::operator[](…)");
+    expect("ns::S::operator()(int, int) const", 25, "ns::S::operator()");
+    expect("ns::S::operator->() const", 21, "S::operator->() const");
+    expect("ns::S::operator[](unsigned long)", 16, "S::operator[](…)");
     expect_shortened("ns::S<a, b>::operator std::string<char>() const",
                      "ns::S<…>::operator std::string<char>() const");
-    expect_shortened("ns::S<a, b>::operator std::string<char>() const",
-                     "…::operator std::string<…>() const");
+    expect("ns::S<a, b>::operator std::string<char>() const", 34,
+           "S::operator std::string<…>() const");
     expect_shortened("operator new(unsigned long)", "operator new(…)");
     expect_shortened("ns::operator\"\" _x(unsigned long)", "ns::operator\"\" _x(…)");
     expect_shortened("auto ns::operator<=>(a const&, b const&)", "ns::operator<=>(…)");
@@ -84,14 +87,13 @@ static void what_has_no_name_stays_with_what_it_is_in(void **state)
 {
     (void)state;
     const char *lambda = "ns::run(int)::{lambda(int, char)#1}::operator()(int, char) const";
-    expect_shortened(lambda, "…::run(…)::{lambda(…)#1}::operator()(…) const");
+    expect(lambda, 45, "ns::run(…)::{lambda(…)#1}::operator()");
     expect_shortened("(anonymous namespace)::parse(char const*)",
                      "(anonymous namespace)::parse(…)");
     expect_shortened("(anonymous namespace)::parse(char const*)", "…::parse(…)");
     expect_shortened("ns::run(int, int)::'lambda'(int)::operator()(int) const",
                      "ns::run(…)::'lambda'(…)::operator()(…) const");
-    expect_shortened("ns::run(int, int)::$_0::operator()(int) const",
-                     "…::run(…)::$_0::operator()(…) const");
+    expect("ns::run(int, int)::$_0::operator()(int) const", 35, "ns::run(…)::$_0::operator()");
     expect_shortened("alloc::sync::run::{{closure}}::h0123456789abcdef",
                      "…::sync::run::{{closure}}");
 }
@@ -125,7 +127,7 @@ static void other_names_are_cut(void **state)
     expect("f<<<<((", 5, "f<…((");
     expect("::", 1, "…");
     expect("a::", 1, "…");
-    expect("größe::länge::maß<é>(ü, ö)", 14, "…::maß<é>(…)");
+    expect("größe::länge::maß<é>(ü, ö)", 14, "länge::maß<é>");
     expect("größe::länge::maß", 3, "maß");
     expect("漢字::漢字漢字", 8, "漢字漢字");
     expect("漢字::漢字漢字", 5, "漢字…");
