@@ -197,8 +197,10 @@ static bool find_package(const char *file, char *package, size_t size)
             continue;
         snprintf(list, sizeof list, PACKAGES "/%s", entry->d_name);
         found = lists(list, file) || lists(list, short_name);
-        if (found)
-            snprintf(package, size, "%.*s", (int)strcspn(entry->d_name, ":."), entry->d_name);
+        if (found) { /* "libc6:amd64.list", "perl.list" */
+            const char *arch = strchr(entry->d_name, ':');
+            snprintf(package, size, "%.*s", (int)((arch ?: end) - entry->d_name), entry->d_name);
+        }
     }
     closedir(directory);
     return found;

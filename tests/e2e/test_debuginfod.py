@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Stripped programs: names and lines from a server of debuginfod on this machine, from its clients' cache, and what is said when there are none."""
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -130,13 +131,15 @@ class Debuginfod(util_cli.Case):
         self.assertNotIn("secret", self.functions(profile))
 
     def test_package(self):
-        """perl is of a package, and stripped: that of its debug file is named."""
-        path = self.path("perl")
-        owner = subprocess.run(["dpkg", "-S", tool("perl")], stdout=subprocess.PIPE).stdout.decode().split(":")[0]
-        self.good("record", "-q", "-o", path, "--", tool("perl"), "-e", "$s .= chr($_ % 90) for 1..100000; $s =~ tr/a/b/; print length $s",
-                  env=self.env, stdout=subprocess.DEVNULL)
-        text = self.functions(path)
-        self.assertRegex(text, r"have no names: install %s-dbgsym or set DEBUGINFOD_URLS=https://\S+, and record again" % owner)
+        """They are of packages, and stripped: those of their debug files are named."""
+        for program, *arguments in (("perl", "-e", "$s .= chr($_ % 90) for 1..100000; $s =~ tr/a/b/; print length $s"),
+                                    ("python3.11", "-c", "print(sum(len(str(i)) for i in range(30000)))")):
+            path, program = self.path(program), tool("/usr/bin/" + program)
+            owner = subprocess.run(["dpkg", "-S", program], stdout=subprocess.PIPE).stdout.decode().split(":")[0]
+            self.good("record", "-q", "-o", path, "--", program, *arguments, env=self.env, stdout=subprocess.DEVNULL)
+            text = self.functions(path)
+            self.assertRegex(text, r"have no names: install %s-dbgsym or set DEBUGINFOD_URLS=https://\S+, and record again"
+                             % re.escape(owner))
 
 
 if __name__ == "__main__":

@@ -273,6 +273,8 @@ class Generated(Case):
         self.hot_loops([node, "--always-sparkplug", "--perf-basic-prof", script])
         self.hot_loops([node, "--always-sparkplug", "--perf-prof", script])
         self.no_names([node, script])
+        err = self.hotpath("run", "--view", "functions", "--", node, script)[2].decode()
+        self.assertIn("of the run is in generated code that has no names: node --perf-basic-prof writes them", err)
 
     @unittest.skipUnless(NATIVE, "runtimes take too long in QEMU")
     def test_java(self):
