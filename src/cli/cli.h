@@ -73,7 +73,7 @@ struct hp_cli_output {
      "name"},                                                                                      \
     {                                                                                              \
         "process", 0, HP_TEXT(member.process), "PROCESS",                                          \
-            "only what a process did: its pid, or a part of its command"                           \
+            "only what a process did: its pid, its program's name, or a part of its command"       \
     }
 
 #define HP_OPTION_FULL_NAMES(member)                                                               \

@@ -75,6 +75,16 @@ class Names(Case):
                                          "--json"))["functions"]
         self.assertEqual(sum(f["self"] for f in functions), threads[0]["instructions"])
 
+    def test_a_program_of_that_name_comes_first(self):
+        """"ls" is also a part of "false" and of an argument."""
+        profile = self.record("sh", "-c", "ls / > /dev/null; /bin/false; /bin/echo ls > /dev/null; sort /etc/shells > /dev/null")
+        def asked(name):
+            rows = json.loads(self.good("report", profile, "processes", "--process", name, "--json"))["processes"]
+            return sorted(row["command"] for row in rows)
+        self.assertEqual(asked("ls"), ["ls /"])
+        self.assertEqual(asked("shells"), [c for c in asked("s") if "/etc/shells" in c])
+        self.assertTrue(asked("shells"))
+
     def test_processes_add_up_to_the_threads(self):
         profile = self.record("sh", "-c", "true; ls / > /dev/null; (exec echo x)")
         processes, threads = self.view(profile, "processes"), self.view(profile, "threads")

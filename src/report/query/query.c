@@ -39,33 +39,45 @@ static bool read_id(const char *text, uint64_t *id)
     return n > 0 && n < 19 && !text[n];
 }
 
-/* A thread is its number in the profile, or where there is none of that number, the kernel's; or a
- * part of its name. */
-static bool is_thread(const struct hp_profile *p, uint32_t thread, const char *asked)
+/* A thread is its number in the profile, or where there is none of that number, the kernel's; or
+ * its name, or a part of that. */
+static bool is_thread(const struct hp_profile *p, uint32_t thread, const char *asked, bool part)
 {
     uint64_t number;
+    const char *name = hp_thread_names_of(p, thread)->name;
     if (!read_id(asked, &number))
-        return strstr(hp_thread_names_of(p, thread)->name, asked);
+        return part ? strstr(name, asked) != NULL : strcmp(name, asked) == 0;
     return number < p->n_threads ? number == thread : (int64_t)number == p->threads[thread].tid;
 }
 
-/* A process is its pid, or a part of its command. */
-static bool is_process(const struct hp_profile *p, uint32_t thread, const char *asked)
+/* A process is its pid, or the name of its program, or a part of its command. */
+static bool is_process(const struct hp_profile *p, uint32_t thread, const char *asked, bool part)
 {
     uint64_t number;
-    if (!read_id(asked, &number))
-        return strstr(hp_thread_names_of(p, thread)->command, asked);
-    return (int64_t)number == p->threads[thread].pid;
+    const char *command = hp_thread_names_of(p, thread)->command;
+    size_t length = strcspn(command, " "), n = strlen(asked);
+    if (read_id(asked, &number))
+        return (int64_t)number == p->threads[thread].pid;
+    if (part)
+        return strstr(command, asked);
+    return length >= n && strncmp(command + length - n, asked, n) == 0 &&
+           (length == n || command[length - n - 1] == '/');
 }
 
+/* Those with the name that is asked for; where there are none, those with it in their name. */
 static enum hp_err choose_threads(struct hp_query *query, const struct hp_profile *p)
 {
     const struct hp_report_query *words = query->words;
+    bool is_named[2] = {!words->thread, !words->process};
     size_t n = 0;
     HP_TRY(hp_new(&query->threads, p->n_threads + 1, sizeof *query->threads));
     for (uint32_t i = 0; i < p->n_threads; i++) {
-        query->threads[i] = (!words->thread || is_thread(p, i, words->thread)) &&
-                            (!words->process || is_process(p, i, words->process));
+        is_named[0] = is_named[0] || is_thread(p, i, words->thread, false);
+        is_named[1] = is_named[1] || is_process(p, i, words->process, false);
+    }
+    for (uint32_t i = 0; i < p->n_threads; i++) {
+        query->threads[i] = (!words->thread || is_thread(p, i, words->thread, !is_named[0])) &&
+                            (!words->process || is_process(p, i, words->process, !is_named[1]));
         n += query->threads[i];
     }
     if (n == 0)
@@ -308,7 +320,10 @@ static bool is_of_threads(const struct hp_query *query, const struct hp_tables *
     if (view->item == HP_ROW_THREAD)
         return query->threads[row->item];
     uint64_t process = hp_row_number(pid, hp_profile_row(tables->profile, view->item, row->item));
-    return strtoull(query->words->process, NULL, 10) == process;
+    for (size_t i = 0; i < tables->profile->n_threads; i++)
+        if (query->threads[i] && (uint64_t)tables->profile->threads[i].pid == process)
+            return true;
+    return false;
 }
 
 /* --- Columns ---------------------------------------------------------------------------------- */
