@@ -101,7 +101,9 @@ const struct hp_option hp_options_engine[] = {
 
 void hp_progress_start(struct hp_progress *progress, bool quiet)
 {
-    *progress = (struct hp_progress){.enabled = !quiet && isatty(STDERR_FILENO)};
+    /* Not between the lines of a program that writes to the terminal itself. */
+    bool shared = isatty(STDOUT_FILENO);
+    *progress = (struct hp_progress){.enabled = !quiet && !shared && isatty(STDERR_FILENO)};
     progress->started = progress->last = hp_now();
 }
 
