@@ -5,6 +5,7 @@
 #include "report/fields.h"
 #include "report/query/query.h"
 #include "report/syscalls/syscalls.h"
+#include "text/short_name.h"
 #include "text/utf8.h"
 
 #define WRAP_COLUMNS 100 /* of a sentence where the width is not limited */
@@ -23,14 +24,13 @@ enum hp_err hp_print_line(struct hp_strbuf *text, const struct hp_report_options
     return text->failed || cut.failed ? hp_fail_nomem() : HP_OK;
 }
 
-enum hp_err hp_print_wrapped(struct hp_strbuf *text, size_t indent,
-                             const struct hp_report_options *options, FILE *out)
+/* As many words a line as there is room for, at least one. The first line has `column` columns. */
+static void print_words(const char *at, size_t column, size_t indent,
+                        const struct hp_report_options *options, FILE *out)
 {
     size_t width = options->width > 0 ? (size_t)options->width : WRAP_COLUMNS;
-    size_t room = width > indent + 20 ? width - indent : 20;
-    const char *at = hp_strbuf_text(text);
     while (*at) {
-        size_t end = 0, columns = 0; /* as many words as there is room for, at least one */
+        size_t room = width > column + 20 ? width - column : 20, end = 0, columns = 0;
         while (at[end]) {
             size_t n = strcspn(at + end + (at[end] == ' '), " ") + (at[end] == ' ');
             struct hp_strbuf word HP_CLEANUP(hp_strbuf_fini) = {0};
@@ -41,10 +41,19 @@ enum hp_err hp_print_wrapped(struct hp_strbuf *text, size_t indent,
             columns += more;
             end += n;
         }
-        fprintf(out, "%*s%.*s\n", (int)indent, "", (int)end, at);
+        fprintf(out, "%.*s\n", (int)end, at);
         at += end;
         at += strspn(at, " ");
+        fprintf(out, "%*s", *at ? (int)indent : 0, "");
+        column = indent;
     }
+}
+
+enum hp_err hp_print_wrapped(struct hp_strbuf *text, size_t indent,
+                             const struct hp_report_options *options, FILE *out)
+{
+    fprintf(out, "%*s", text->length ? (int)indent : 0, "");
+    print_words(hp_strbuf_text(text), indent, indent, options, out);
     hp_strbuf_clear(text);
     return text->failed ? hp_fail_nomem() : HP_OK;
 }
@@ -78,7 +87,7 @@ static enum hp_err put_hottest(struct hp_strbuf *text, const struct hp_tables *t
     hp_put_where(tables, f->file, f->line, f->place.module, &where);
     hp_strbuf_format(text, ", %s in ",
                      HP_PERCENT(hp_number_share(self[most], tables->summary.instructions)));
-    hp_strbuf_cut(text, hp_strbuf_text(&name), columns, HP_CUT_MIDDLE);
+    hp_short_name(text, hp_strbuf_text(&name), columns);
     hp_strbuf_add(text, " (");
     hp_strbuf_cut(text, hp_strbuf_text(&where), columns, HP_CUT_MIDDLE);
     hp_strbuf_add(text, ")");
@@ -437,16 +446,21 @@ static enum hp_err print_view(struct hp_text *p, const struct hp_view *view, boo
 
 /* --- Notes ------------------------------------------------------------------------------------ */
 
-/* `text` may come from the profile; `count` is said when it is above 1. */
+/* `text` may come from the profile; `count` is said when it is above 1. A terminal gets whole words
+ * in each line. */
 static enum hp_err print_note(const struct hp_text *p, bool first, const char *text, uint64_t count)
 {
     struct hp_strbuf line HP_CLEANUP(hp_strbuf_fini) = {0};
+    bool color = p->options->color;
     hp_strbuf_clean(&line, text);
     if (count > 1)
         hp_strbuf_format(&line, " (%s times)", HP_GROUPED(count));
-    bool color = p->options->color;
-    fprintf(p->out, "%s%snote:%s %s\n", first && p->printed ? "\n" : "", hp_text_warn(color),
-            hp_text_plain(color), hp_strbuf_text(&line));
+    fprintf(p->out, "%s%snote:%s ", first && p->printed ? "\n" : "", hp_text_warn(color),
+            hp_text_plain(color));
+    if (p->options->width > 0)
+        print_words(hp_strbuf_text(&line), strlen("note: "), 2, p->options, p->out);
+    else
+        fprintf(p->out, "%s\n", hp_strbuf_text(&line));
     return line.failed ? hp_fail_nomem() : HP_OK;
 }
 
@@ -464,7 +478,8 @@ static enum hp_err print_notes(const struct hp_text *p)
         first = false;
     }
     struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
-    HP_TRY(hp_put_unnamed(p->tables, &text));
+    if (!p->options->view || p->options->view->lines != HP_LINES_NONE) /* it shows functions */
+        HP_TRY(hp_put_unnamed(p->tables, &text));
     if (text.length) {
         HP_TRY(print_note(p, first, hp_strbuf_text(&text), 0));
         first = false;

@@ -46,6 +46,10 @@ void hp_print_more(FILE *out, size_t more);
 /* Where much of the run is in functions without names, what would name them. HP_ERR_NOMEM. */
 enum hp_err hp_put_unnamed(const struct hp_tables *tables, struct hp_strbuf *text);
 
+/* The command of a thread's process; on a terminal, without the directories of its program. */
+void hp_put_thread_command(const struct hp_text *in, const struct hp_row *row,
+                           struct hp_strbuf *cell);
+
 /* "file.c:12" */
 void hp_put_source_place(const char *file, uint32_t line, struct hp_strbuf *cell);
 

@@ -128,9 +128,23 @@ void hp_strbuf_clean(struct hp_strbuf *buffer, const char *text)
     }
 }
 
+/* What follows the directories that go: with "…" before it, it fits; else the last component. */
+static const char *cut_directories(const char *path, size_t columns)
+{
+    for (const char *slash; (slash = strchr(path + 1, '/')); path = slash)
+        if (hp_utf8_width(path) + 1 <= columns && *path == '/')
+            return path;
+    return *path == '/' && hp_utf8_width(path) + 1 > columns ? path + 1 : path;
+}
+
 void hp_strbuf_cut(struct hp_strbuf *buffer, const char *text, size_t columns, enum hp_cut where)
 {
     size_t width = hp_utf8_width(text);
+    if (where == HP_CUT_PATH && width > columns) {
+        text = cut_directories(text, columns);
+        width = hp_utf8_width(text);
+        hp_strbuf_add(buffer, *text == '/' && width < columns ? "…" : "");
+    }
     if (width <= columns) {
         hp_strbuf_add(buffer, text);
         return;

@@ -45,9 +45,10 @@ void hp_strbuf_fixed(struct hp_strbuf *buffer, double value, unsigned decimals);
  * writing direction, so that a name cannot move the cursor. */
 void hp_strbuf_clean(struct hp_strbuf *buffer, const char *text);
 
-/* Where a text that is too long is cut; that of a cell may also be the name of a function
+/* Where a text that is too long is cut. A path loses directories, the first ones first, before its
+ * last component is cut in the middle. That of a cell may also be the name of a function
  * (short_name.h). */
-enum hp_cut { HP_CUT_MIDDLE, HP_CUT_END, HP_CUT_NAME };
+enum hp_cut { HP_CUT_MIDDLE, HP_CUT_END, HP_CUT_PATH, HP_CUT_NAME };
 
 /* Appends valid UTF-8 `text`, cut with a "…" to at most `columns` terminal columns (at least 1). */
 void hp_strbuf_cut(struct hp_strbuf *buffer, const char *text, size_t columns, enum hp_cut where);

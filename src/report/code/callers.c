@@ -176,14 +176,15 @@ static void put_where(const struct hp_text *in, const struct hp_row *row, struct
         hp_put_where(in->tables, f->file, f->line, f->place.module, cell);
 }
 
-static const struct hp_column columns[] = {{"relation", .right = true},
-                                           {"part", .right = true, .heat = true},
-                                           {"share", .right = true},
-                                           {"inclusive", .right = true},
-                                           {"calls", .right = true},
-                                           {"function", .put = put_function, .flexible = true},
-                                           {"where", .put = put_where, .flexible = true},
-                                           {0}};
+static const struct hp_column columns[] = {
+    {"relation", .right = true},
+    {"part", .right = true, .heat = true},
+    {"share", .right = true},
+    {"inclusive", .right = true},
+    {"calls", .right = true},
+    {"function", .put = put_function, .flexible = true, .cut = HP_CUT_NAME},
+    {"where", .put = put_where, .flexible = true},
+    {0}};
 
 /* A table for each function; its callers and callees are lists of their own. */
 static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)

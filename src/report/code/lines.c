@@ -275,7 +275,7 @@ static const struct hp_column columns[] = {
     {"share", .right = true, .heat = true},
     {"instructions", .right = true},
     {"executions", .right = true},
-    {"line", .put = put_line, .flexible = true},
+    {"line", .put = put_line, .flexible = true, .cut = HP_CUT_PATH},
     {"function", .flexible = true, .cut = HP_CUT_NAME},
     {"source", .put = put_source, .flexible = true, .cut = HP_CUT_END},
     {0}};

@@ -11,12 +11,13 @@ static const struct hp_field fields[] = {
     {"share", "of `instructions` in all of them", HP_SHARE(0)},
     {0}};
 
-static const struct hp_column columns[] = {{"share", .right = true, .heat = true},
-                                           {"instructions", .right = true},
-                                           {"blocks", .field = "executions", .right = true},
-                                           {"module", .field = "path", .flexible = true},
-                                           {"build id", .field = "build_id", .flexible = true},
-                                           {0}};
+static const struct hp_column columns[] = {
+    {"share", .right = true, .heat = true},
+    {"instructions", .right = true},
+    {"blocks", .field = "executions", .right = true},
+    {"module", .field = "path", .flexible = true, .cut = HP_CUT_PATH},
+    {"build id", .field = "build_id", .most = 16},
+    {0}};
 
 /* What was read is of a block. */
 static void move_to_module(const struct hp_tables *tables, struct hp_row *row)

@@ -18,13 +18,14 @@ static const struct hp_field fields[] = {
     {"share", "of `instructions` in all of them", HP_SHARE(0)},
     {0}};
 
-static const struct hp_column columns[] = {{"share", .right = true, .heat = true},
-                                           {"instructions", .right = true},
-                                           {"threads", .right = true},
-                                           {"pid", .right = true, .plain = true},
-                                           {"parent", .right = true, .plain = true},
-                                           {"command", .flexible = true},
-                                           {0}};
+static const struct hp_column columns[] = {
+    {"share", .right = true, .heat = true},
+    {"instructions", .right = true},
+    {"threads", .right = true},
+    {"pid", .right = true, .plain = true},
+    {"parent", .right = true, .plain = true},
+    {"command", .put = hp_put_thread_command, .flexible = true},
+    {0}};
 
 static bool always(const struct hp_profile *profile)
 {

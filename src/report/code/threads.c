@@ -52,17 +52,26 @@ static const struct hp_field fields[] = {
      .value = PART_IN_SYSCALLS, .timed = true},
     {0}};
 
-static const struct hp_column columns[] = {{"share", .right = true, .heat = true},
-                                           {"instructions", .right = true},
-                                           {"blocks", .right = true},
-                                           {"branches", .right = true},
-                                           {"in syscalls", .right = true, .field = "in_syscalls"},
-                                           {"thread", .plain = true, .right = true},
-                                           {"pid", .right = true},
-                                           {"tid", .right = true},
-                                           {"name", .plain = true},
-                                           {"command", .flexible = true},
-                                           {0}};
+void hp_put_thread_command(const struct hp_text *in, const struct hp_row *row,
+                           struct hp_strbuf *cell)
+{
+    const char *command = hp_thread_names_of(in->tables->profile, row->item)->command;
+    size_t program = strcspn(command, " ");
+    const char *slash = memrchr(command, '/', program);
+    bool shorter = in->options->width > 0 && *command == '/' && slash + 1 < command + program;
+    hp_strbuf_clean(cell, !*command ? "(unknown)" : shorter ? slash + 1 : command);
+}
+
+static const struct hp_column columns[] = {
+    {"share", .right = true, .heat = true},
+    {"instructions", .right = true},
+    {"in syscalls", .right = true, .field = "in_syscalls"},
+    {"thread", .plain = true, .right = true},
+    {"pid", .right = true},
+    {"tid", .right = true},
+    {"name", .plain = true},
+    {"command", .put = hp_put_thread_command, .flexible = true},
+    {0}};
 
 static bool always(const struct hp_profile *profile)
 {

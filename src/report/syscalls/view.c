@@ -201,15 +201,16 @@ static void put_path(const struct hp_text *in, const struct hp_row *row, struct 
     }
 }
 
-static const struct hp_column columns[] = {{"share", .right = true, .heat = true},
-                                           {"time", .right = true, .put = put_time},
-                                           {"calls", .right = true},
-                                           {"errors", .right = true, .not_zero = true},
-                                           {"mean", .right = true, .put = put_mean},
-                                           {"longest", .right = true, .put = put_longest},
-                                           {"call", .plain = true},
-                                           {"for", .put = put_callers, .flexible = true},
-                                           {0}};
+static const struct hp_column columns[] = {
+    {"share", .right = true, .heat = true},
+    {"time", .right = true, .put = put_time},
+    {"calls", .right = true},
+    {"errors", .right = true, .not_zero = true},
+    {"mean", .right = true, .put = put_mean},
+    {"longest", .right = true, .put = put_longest},
+    {"call", .plain = true},
+    {"for", .put = put_callers, .flexible = true, .cut = HP_CUT_NAME},
+    {0}};
 
 static const struct hp_column path_columns[] = {
     {"share", .right = true, .heat = true},

@@ -114,11 +114,10 @@ static void what_is_not_known_has_no_column(void **state)
 static void threads_view(void **state)
 {
     (void)state;
-    expect_view(
-        &hp_view_threads,
-        "  share  instructions  blocks  branches  thread  pid  tid  name    command\n"
-        "  62.4%           624     136       125       0  100  100  demo    ./demo -x\n"
-        "  37.6%           376      84        80       1  100  101  worker  ./demo -x\n" NOTES);
+    expect_view(&hp_view_threads,
+                "  share  instructions  thread  pid  tid  name    command\n"
+                "  62.4%           624       0  100  100  demo    ./demo -x\n"
+                "  37.6%           376       1  100  101  worker  ./demo -x\n" NOTES);
 }
 
 static void processes_view(void **state)
