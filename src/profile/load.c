@@ -416,7 +416,7 @@ static void open_file(struct reader *r, const char *path, struct hp_profile *pro
     }
     open_database(r, fd);
     close(fd);
-    r->rescue = rescue;
+    r->rescue = rescue && r->err == HP_OK; /* what is no profile cannot be rescued */
     for (size_t table = 0; table < HP_SCHEMA_TABLES && r->err == HP_OK; table++)
         check_table(r, table);
     read_contents(r);

@@ -44,6 +44,15 @@ class Help(Case):
                 self.assertRegex(text, rf"(?m)^  (-\w, |    ){name}( \S+)?(  +\S|\n +\S)", command)
             self.assertLessEqual(max(map(len, text.splitlines())), 100, command)
 
+    def test_what_is_no_profile_is_said(self):
+        with open(self.path("text"), "w") as file:
+            file.write("no profile at all\n" * 100)
+        for name, why in (("text", "not an SQLite database"), ("/", "not a regular file")):
+            for command in (["report"], ["annotate"], ["html"], ["export", "-f", "folded"]):
+                status, out, err = self.hotpath(*command, self.path(name))
+                self.assertEqual((status, out), (FAILED, b""))
+                self.one_line(err, "is not a profile: " + why)
+
     def test_help_wins_over_a_missing_program(self):
         self.good("run", "--top", "3", "--help")
 
