@@ -65,10 +65,10 @@ static void fill_function(const struct hp_diff *diff, const struct hp_change *f,
                           struct hp_strbuf *cells)
 {
     const struct hp_dfunction *old = f->old_item, *new = f->new_item, *shown = new ?: old;
-    int64_t all = hp_delta(diff->old->totals[HP_TOTAL_INSTRUCTIONS],
-                           diff->new->totals[HP_TOTAL_INSTRUCTIONS]);
-    if (all)
-        hp_strbuf_format(&cells[0], "%s%%", HP_FIXED(100.0 * (double)f->delta / (double)all, 1));
+    uint64_t all = diff->old->totals[HP_TOTAL_INSTRUCTIONS];
+    double percent = all ? 100 * (double)f->delta / (double)all : 0;
+    if (percent <= -0.05 || percent >= 0.05)
+        hp_strbuf_format(&cells[0], "%s%s%%", percent > 0 ? "+" : "", HP_FIXED(percent, 1));
     hp_strbuf_human(&cells[1], f->before);
     hp_strbuf_human(&cells[2], f->after);
     put_pair(&cells[3], old ? old->calls : 0, new ? new->calls : 0);
@@ -219,7 +219,7 @@ static bool is_change_of_trips(struct printer *p, const struct hp_change *l)
 
 static const struct part parts[] = {
     {"Functions", HP_DIFF_FUNCTIONS, HP_REPORT_TEXT_TOP, is_change, NULL, fill_function,
-     "change|share|old|new|calls|:function|:where"},
+     "change|of run|old|new|calls|:function|:where"},
     {"Measured cycles", HP_DIFF_FUNCTIONS, ROWS_OF, is_change_of_cycles, cycles_delta, fill_cycles,
      "change|cycles|CPI|l1d misses|mispredicted|:function"},
     {"Lines of the most changed functions", HP_DIFF_LINES, 0, is_line_of_change, NULL, fill_line,
