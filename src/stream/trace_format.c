@@ -74,7 +74,10 @@ enum hp_err hp_trace_unpack_header(const char *path, const uint8_t *bytes, size_
                                    struct hp_trace_head *head)
 {
     if (size < sizeof FILE_MAGIC || memcmp(bytes, FILE_MAGIC, sizeof FILE_MAGIC) != 0)
-        return hp_fail(HP_ERR_FORMAT, "%s is not a hotpath trace", path);
+        return hp_fail(HP_ERR_FORMAT, "%s is not a hotpath trace%s", path,
+                       size > 16 && memcmp(bytes, "SQLite format 3", 16) == 0
+                           ? ", which has what was executed in order; a profile has not"
+                           : "");
     if (size < HP_TRACE_FILE_HEADER)
         return hp_fail(HP_ERR_FORMAT, "%s: trace is truncated at byte %zu", path, size);
     head->version = (uint32_t)get(bytes + 8, 4);

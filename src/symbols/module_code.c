@@ -136,6 +136,8 @@ enum hp_err hp_module_code_open(const char *path, const char *build_id, int64_t 
                                 struct hp_module_code **code)
 {
     struct stat status;
+    if (*path == '[')
+        return hp_fail(HP_ERR_NOTFOUND, "its code is in no file");
     struct hp_module_code *c = calloc(1, sizeof *c);
     if (!c)
         return hp_fail_nomem();

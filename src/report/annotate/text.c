@@ -2,6 +2,7 @@
 #include "report/text.h"
 #include "base/base.h"
 #include "report/annotate/annotate.h"
+#include "text/short_name.h"
 
 #include <math.h>
 
@@ -38,6 +39,15 @@ static enum hp_err print_listing(struct listing *of, const struct hp_column *col
                                                      .fill = fill,
                                                      .above = above,
                                                      .context = of});
+}
+
+/* A clean name of a function, in at most half of a line. */
+static void put_name(const struct hp_annotator *a, const struct hp_strbuf *name,
+                     struct hp_strbuf *text)
+{
+    size_t columns = a->print.width > 0 ? (size_t)a->print.width / 2 + 1 : SIZE_MAX;
+    hp_short_name(text, hp_strbuf_text(name), columns);
+    text->failed |= name->failed;
 }
 
 /* Prints a line of a text, and empties that. */
@@ -148,12 +158,14 @@ static void put_place(const struct listing *of, struct hp_place to, struct hp_st
     const struct hp_tables *tables = of->a->tables;
     uint32_t function = hp_tables_function_at(tables, to);
     bool named = function != HP_PROFILE_NONE; /* its own size may not be known */
+    struct hp_strbuf code HP_CLEANUP(hp_strbuf_fini) = {0};
     bool own = named ? hp_place_compare(tables->profile->functions[function].place, of->start) == 0
                      : is_behind(to, of->start) && to.offset < of->end;
     if (own && to.offset != of->start.offset)
         hp_strbuf_format(cell, "+%s", HP_HEX(to.offset - of->start.offset) + 2);
     else
-        hp_put_code(tables, function, to, cell);
+        hp_put_code(tables, function, to, &code);
+    put_name(of->a, &code, cell);
 }
 
 /* "jne +10", "call helper", "call rax <helper, …>" */
@@ -270,8 +282,10 @@ static enum hp_err print_above_code(void *context, size_t i)
         hp_put_source(source, length, &text);
     }
     if (*line->inlined) {
+        struct hp_strbuf name HP_CLEANUP(hp_strbuf_fini) = {0};
+        hp_strbuf_clean(&name, line->inlined);
         hp_strbuf_add(&text, "  [");
-        hp_strbuf_clean(&text, line->inlined);
+        put_name(of->a, &name, &text);
         hp_strbuf_add(&text, "]");
     }
     return print_line(of->a, true, &text);
@@ -396,15 +410,37 @@ static enum hp_err print_lines(struct hp_annotator *a, uint32_t function,
 
 /* --- Functions -------------------------------------------------------------------------------- */
 
-/* "work: 80.0% of the cycles; demo.c:10, /opt/demo" */
-static enum hp_err print_head(struct hp_annotator *a, const struct hp_hot_function *function)
+/* A function's name that leaves room in the line for the rest. */
+static void put_function(const struct hp_annotator *a, uint32_t function, struct hp_strbuf *text)
+{
+    struct hp_strbuf name HP_CLEANUP(hp_strbuf_fini) = {0};
+    hp_put_function(a->tables, function, &name);
+    put_name(a, &name, text);
+}
+
+/* Whether some of the code is of functions that were inlined into it. */
+static bool has_others(const struct hp_annotator *a, uint32_t function,
+                       const struct hp_function_code *code)
+{
+    const char *name = a->tables->functions[function];
+    for (size_t i = 0; i < code->n; i++)
+        if (*hp_text(code->lines[i].inlined) && strcmp(code->lines[i].inlined, name) != 0)
+            return true;
+    return false;
+}
+
+/* "work: 80.0% of the cycles, with what is inlined into it; demo.c:10, /opt/demo" */
+static enum hp_err print_head(struct hp_annotator *a, const struct hp_hot_function *function,
+                              const struct hp_function_code *code)
 {
     static const char *const units[] = {"cycles", "sampled cycles", "instructions"};
     const struct hp_pfunction *f = &a->tables->profile->functions[function->function];
     struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
-    hp_put_function(a->tables, function->function, &text);
-    hp_strbuf_format(&text, ": %s of the %s; ",
-                     HP_PERCENT(hp_annotator_share(a, (double)function->weight)), units[a->by]);
+    put_function(a, function->function, &text);
+    hp_strbuf_format(&text, ": %s of the %s%s; ",
+                     HP_PERCENT(hp_annotator_share(a, (double)function->weight)), units[a->by],
+                     has_others(a, function->function, code) ? ", with what is inlined into it"
+                                                             : "");
     hp_put_where(a->tables, f->file, f->line, f->place.module, &text);
     if (*hp_text(f->file) && f->place.module != HP_PROFILE_NONE) {
         hp_strbuf_add(&text, ", ");
@@ -435,7 +471,7 @@ static enum hp_err print_places(struct hp_annotator *a, const struct hp_inlined_
         }
         if (place->caller != HP_PROFILE_NONE) {
             hp_strbuf_add(&text, " in ");
-            hp_put_function(a->tables, place->caller, &text);
+            put_function(a, place->caller, &text);
         }
         hp_strbuf_format(&text, " (%s)", HP_PERCENT(hp_annotator_share(a, place->weight)));
         HP_TRY(print_line(a, false, &text));
@@ -452,7 +488,7 @@ static enum hp_err print_function(struct hp_annotator *a, struct hp_hot_function
     struct hp_function_code code HP_CLEANUP(hp_function_code_fini) = {0};
     struct hp_inlined_places places HP_CLEANUP(hp_inlined_places_fini) = {0};
     HP_TRY(hp_annotator_all_code(a, &function, &all, &places));
-    HP_TRY(print_head(a, &function));
+    HP_TRY(print_head(a, &function, &all));
     HP_TRY(print_places(a, &places));
     if (a->options->lines || places.n)
         HP_TRY(print_lines(a, function.function, &all));

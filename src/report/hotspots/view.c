@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "report/fields.h"
 #include "report/text.h"
+#include "text/short_name.h"
 
 #define FUNCTIONS_SHOWN 5
 #define LINE_COLUMNS    100 /* of the time line where the width is not limited */
@@ -117,12 +118,16 @@ static void put_functions(const struct hp_text *in, const struct hp_row *row,
                           struct hp_strbuf *cell)
 {
     struct hp_hotspot_function *functions HP_CLEANUP(hp_free) = NULL;
-    size_t n = 0;
+    bool whole = in->options->full_names || in->options->width <= 0;
+    size_t n = 0, columns = whole ? SIZE_MAX : (size_t)in->options->width / 4;
     if (hp_hotspot_functions(in->tables, row->item, &functions, &n) != HP_OK)
         cell->failed = true;
     for (size_t i = 0; i < n && i < FUNCTIONS_SHOWN; i++) {
+        struct hp_strbuf name HP_CLEANUP(hp_strbuf_fini) = {0};
         hp_strbuf_add(cell, i ? ", " : "");
-        hp_put_function(in->tables, functions[i].function, cell);
+        hp_put_function(in->tables, functions[i].function, &name);
+        hp_short_name(cell, hp_strbuf_text(&name), columns);
+        cell->failed |= name.failed;
     }
     if (n > FUNCTIONS_SHOWN)
         hp_strbuf_format(cell, " and %s more", HP_GROUPED(n - FUNCTIONS_SHOWN));

@@ -4,6 +4,7 @@
 #include "report/paths/label.h"
 #include "report/paths/lines.h"
 #include "report/text.h"
+#include "text/short_name.h"
 
 #define SO_FAR     4 /* the value that is the weight of a path and those above it */
 #define INDENT     10
@@ -223,7 +224,14 @@ static void put_exits(struct printer *p, const struct hp_path_line *line, struct
         hp_strbuf_clear(&p->buffer);
         hp_put_exit(p->in->tables, &p->lines, line->first_exit + k, &p->buffer);
         hp_strbuf_add(cell, cell->length && p->buffer.length ? " " : "");
-        hp_strbuf_add(cell, hp_strbuf_text(&p->buffer));
+        const char *exit = hp_strbuf_text(&p->buffer);
+        size_t before = strncmp(exit, "call ", 5) == 0 ? 5 : 0;
+        if (before && p->in->options->width > 0 && !p->in->options->full_names) {
+            hp_strbuf_bytes(cell, exit, before);
+            hp_short_name(cell, exit + before, EXITS_MAX - before);
+        } else {
+            hp_strbuf_add(cell, exit);
+        }
     }
 }
 

@@ -67,7 +67,7 @@ static void instructions_have_what_they_cost(void **state)
            "m/o/i/e/r: cycles an execution from fetch to map, to operands ready, to issue,\n"
            "to retire ready, to retirement\n"
            "\n"
-           "work: 80.0% of the cycles; demo.c:10, demo\n"
+           "work: 80.0% of the cycles, with what is inlined into it; demo.c:10, demo\n"
            "  share  times  each  m/o/i/e/r    events      wasted  instruction\n"
            "demo.c:11\n"
            "            10                                           +0: (4 instructions)\n"
@@ -103,7 +103,7 @@ static void samples_have_intervals(void **state)
              "  share     times  each  m/o/i/e/r   events     wasted  instruction\n"
              "  62.5%%  20 ±261%%  30.0  2/0/3/25/0          %s   +0: div rcx\n"
              "\n"
-             "work: 37.5%% of the sampled cycles; demo.c:10, demo\n"
+             "work: 37.5%% of the sampled cycles, with what is inlined into it; demo.c:10, demo\n"
              "  share     times  each  m/o/i/e/r    events     wasted  instruction\n"
              "demo.c:11\n"
              "               10                                          +0: (4 instructions)\n"
@@ -134,7 +134,7 @@ static void lines_have_causes(void **state)
            (struct hp_annotate_options){.names = names, .n_names = 1, .lines = true, .width = 80},
            "1,000 cycles, 400 instructions: CPI 2.500\n"
            "\n"
-           "work: 80.0% of the cycles; demo.c:10, demo\n"
+           "work: 80.0% of the cycles, with what is inlined into it; demo.c:10, demo\n"
            "  demo.c\n"
            "  share  times   CPI  causes                     line  source\n"
            "            10                                     11\n"
@@ -175,7 +175,7 @@ static void blocks_stand_for_what_is_not_known(void **state)
     (void)state;
     struct hp_profile profile = fixture_profile();
     expect(&profile, (struct hp_annotate_options){.top = 1},
-           "work: 66.0% of the instructions; demo.c:10, demo\n"
+           "work: 66.0% of the instructions, with what is inlined into it; demo.c:10, demo\n"
            "  share  times  instruction\n"
            "demo.c:11\n"
            "   4.0%     10    +0: (4 instructions)\n"
@@ -202,7 +202,7 @@ static void source_is_found_by_the_ends_of_names(void **state)
     expect(&profile,
            (struct hp_annotate_options){
                .names = names, .n_names = 1, .lines = true, .source_path = directory},
-           "work: 66.0% of the instructions; demo.c:10, demo\n"
+           "work: 66.0% of the instructions, with what is inlined into it; demo.c:10, demo\n"
            "  demo.c\n"
            "  share  times  line  source\n"
            "   4.0%     10    11          line(11);?[2J\n"
@@ -382,7 +382,7 @@ static void other_files_are_not_disassembled(void **state)
     module.path = "/tmp";
     expect_missing(&profile, "is not a regular file");
     module.path = "[vdso]";
-    expect_missing(&profile, "cannot read [vdso]");
+    expect_missing(&profile, "its code is in no file");
     profile = profile_of_this(path, build_id);
     profile.blocks[0].version = 1; /* code that changed */
     expect_missing(&profile, "the code that ran is not what a file has");
