@@ -135,6 +135,20 @@ static enum hp_err add_to_function(struct hp_board *b, uint32_t id, uint64_t wei
     return HP_OK;
 }
 
+/* What was executed in a stub is its target's. */
+static enum hp_err fold_stubs(struct hp_board *b)
+{
+    const struct hp_exact_peek_calls *calls = &b->calls_of_stubs;
+    for (uint32_t i = 0; i < calls->n && i < b->cap_weights; i++) {
+        uint64_t weight = calls->is_stub[i] && calls->most[i] ? b->weights[i] : 0;
+        if (weight == 0)
+            continue;
+        HP_TRY(add_to_function(b, calls->target[i], weight));
+        b->weights[i] = 0;
+    }
+    return HP_OK;
+}
+
 /* Blocks with symbols first: the functions they bring would make every search among the others
  * start anew. */
 static enum hp_err add_up_functions(struct hp_board *b)
@@ -159,7 +173,7 @@ static enum hp_err add_up_functions(struct hp_board *b)
                 HP_TRY(add_to_function(b, id, weight));
         }
     }
-    return HP_OK;
+    return fold_stubs(b);
 }
 
 static struct hp_board_row function_row(const struct hp_board *b, struct hp_board_function of)
@@ -329,6 +343,8 @@ static enum hp_err look(struct hp_board *b, double now)
     HP_TRY(copy_sums(&b->before, &b->peek.now));
     HP_TRY(hp_exact_peek(b->exact, &b->peek));
     find_rates(b);
+    if (!b->wish->stubs)
+        HP_TRY(hp_exact_peek_calls(b->exact, HP_NO_ID, true, &b->calls_of_stubs));
     HP_TRY(find_change(b, b->wish->since));
     if (b->paths && b->wish->kinds[HP_BOARD_PATHS])
         HP_TRY(hp_board_look_paths(b, b->wish));
@@ -399,6 +415,7 @@ void hp_board_fini(struct hp_board *b)
     free(b->owners);
     free(b->weights);
     free(b->stray);
+    hp_exact_peek_calls_fini(&b->calls_of_stubs);
     free(b->peek_loops);
     free(b->spots);
     free(b->spots_before);

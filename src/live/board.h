@@ -80,7 +80,7 @@ struct hp_board_wish {
     enum hp_board_order order[HP_BOARD_KINDS]; /* which rows are kept */
     bool picks;                                /* a function */
     struct hp_board_function picked;
-    bool stubs; /* calls are shown through those of the procedure linkage table */
+    bool stubs; /* those of the procedure linkage table are shown as they are */
     /* Whether a row is to be shown. It has a name; hp_board_locate() may be called. NULL: all. */
     bool (*passes)(void *context, enum hp_board_kind kind, struct hp_board_row *row);
     void *context;
@@ -166,7 +166,8 @@ struct hp_board {
     struct hp_board_row *lines;
     size_t n_pieces, cap_pieces, n_lines, cap_lines;
     struct hp_exact_peek_calls calls, calls_before, calls_base;
-    size_t calls_looked;           /* looks at them */
+    struct hp_exact_peek_calls calls_of_stubs; /* where they lead */
+    size_t calls_looked;                       /* looks at them */
     bool details, calls_have_base; /* there are; they had been looked at when the start was set */
 };
 

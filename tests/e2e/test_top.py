@@ -99,6 +99,24 @@ int main(int argc, char **argv)
 """.replace("PLACEHOLDER", "p" * len(EVIL))
 
 
+# Calls a function of the C library until it is steered on.
+CALLS = r"""
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    const volatile char *steer = mmap(NULL, 1, PROT_READ, MAP_SHARED, open(argv[argc - 1], O_RDONLY), 0);
+    alarm(1000);
+    while (*steer == '1')
+        for (int i = 0; i < 1000; i++)
+            rand();
+    return 0;
+}
+"""
+
+
 def build_hostile(case):
     path = case.build("hostile", HOSTILE)
     with open(path, "rb") as file:
@@ -316,6 +334,15 @@ class Plain(Case):
         found, _ = self.finish()
         for page in found:
             self.assertEqual(page.shares("function").get("first", 0), 0)
+
+    def test_stubs_are_a_part_of_what_they_lead_to(self):
+        calls = self.build("calls", CALLS)
+        for options, there in ([], False), (["--plt"], True):
+            self.begin("-p", "loops", "--view", "functions", *options, program=[calls, "steer"])
+            page = self.share(30, "random", "random_r", "rand", "__random", "__random_r")
+            rows = [row for row in page.tables["function"] if "rand@plt" in row]
+            self.assertEqual(bool(rows), there, page.tables["function"])
+            self.finish(status=0)
 
     def test_threads_and_processes(self):
         source = r"""

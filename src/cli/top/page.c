@@ -348,7 +348,7 @@ static void fill_totals(const struct hp_top_page *page, struct line *line)
     hp_strbuf_format(&line->left, "%s instructions  %s/s  %s branches/s", HP_HUMAN(b->instructions),
                      HP_HUMAN(bounded(b->instructions_rate)), HP_HUMAN(bounded(b->branches_rate)));
     if (b->waiting >= 1.005)
-        hp_strbuf_format(&line->left, "  %s threads wait", HP_FIXED(b->waiting, 1));
+        hp_strbuf_format(&line->left, "  %s wait", HP_FIXED(b->waiting, 1));
     else if (b->waiting >= 0.005)
         hp_strbuf_format(&line->left, "  waits %s%%", HP_FIXED(100 * b->waiting, 0));
     hp_strbuf_add(&line->right, page->state->frozen ? "FROZEN  " : "");
