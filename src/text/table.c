@@ -62,10 +62,11 @@ static void measure(struct table *table, size_t i, const char *text)
         table->widths[i] = width;
 }
 
-/* Names of functions say more than the rest: they get half as much again. */
+/* What says more than the rest gets half as much again. */
 static size_t claim(const struct table *table, size_t i)
 {
-    return table->widths[i] * (table->columns[i].cut == HP_CUT_NAME ? 2 : 3);
+    bool telling = table->columns[i].telling || table->columns[i].cut == HP_CUT_NAME;
+    return table->widths[i] * (telling ? 2 : 3);
 }
 
 /* Narrows the widest flexible column until the row fits. */

@@ -21,6 +21,7 @@ struct hp_column {
     const char *title; /* NULL ends the list */
     bool right;        /* aligned right */
     bool flexible;     /* may be cut */
+    bool telling;      /* says more than the rest: gets half as much room again, as names do */
     enum hp_cut cut;
     size_t most; /* maximum width if the table's is limited. 0: none */
     bool heat;   /* coloured by the row's heat */

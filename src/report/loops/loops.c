@@ -214,7 +214,10 @@ void hp_put_loop(const struct hp_tables *tables, uint32_t loop, bool name, size_
     bool other =
         l->parent != HP_PROFILE_NONE && tables->loops.info[l->parent].function != info->function;
     if (!*info->file) {
-        (name ? hp_put_code : hp_put_offset)(tables, l->function, l->header, cell);
+        struct hp_strbuf code HP_CLEANUP(hp_strbuf_fini) = {0};
+        (name ? hp_put_code : hp_put_offset)(tables, l->function, l->header, &code);
+        hp_short_name(cell, hp_strbuf_text(&code), columns);
+        cell->failed |= code.failed;
         return;
     }
     if (name || other)

@@ -50,7 +50,7 @@ static const struct hp_column columns[] = {
     {"exact", .field = "exact_average", .ratio = true, .right = true},
     {"total", .field = "iterations", .right = true},
     {"exact", .field = "exact_iterations", .right = true},
-    {"loop", .put = put_loop, .flexible = true},
+    {"loop", .put = put_loop, .flexible = true, .telling = true},
     {0}};
 
 static enum hp_err print_model(const struct hp_text *text, struct hp_rows *rows)

@@ -182,7 +182,7 @@ static const struct hp_column columns[] = {
     {"iterations", .right = true},
     {"cost", .put = put_cost, .right = true},
     {"instr.", .field = "static_instructions", .right = true},
-    {"loop", .put = put_loop, .flexible = true},
+    {"loop", .put = put_loop, .flexible = true, .telling = true},
     {0}};
 
 /* What was reckoned with. */

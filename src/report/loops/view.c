@@ -265,7 +265,7 @@ static const struct hp_column columns[] = {
     {"iterations", .field = "trips", .put = put_trips, .by_thread = true, .flexible = true,
      .cut = HP_CUT_END},
     {"predictable", .field = "predictability", .right = true},
-    {"loop", .put = put_loop, .flexible = true},
+    {"loop", .put = put_loop, .flexible = true, .telling = true},
     {0}};
 
 /* What the marks mean, where there are any. */
