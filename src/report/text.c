@@ -224,8 +224,29 @@ static enum hp_err print_syscalls(const struct hp_text *p)
     return text.length ? hp_print_wrapped(&text, 2, p->options, p->out) : HP_OK;
 }
 
+static int by_pid(const void *a, const void *b)
+{
+    return HP_COMPARE(*(const int64_t *)a, *(const int64_t *)b);
+}
+
+static enum hp_err count_processes(const struct hp_profile *p, size_t *n)
+{
+    int64_t *pids HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new(&pids, p->n_threads + 1, sizeof *pids));
+    for (size_t i = 0; i < p->n_threads; i++)
+        pids[i] = p->threads[i].pid;
+    if (p->n_threads)
+        qsort(pids, p->n_threads, sizeof *pids, by_pid);
+    *n = 0;
+    for (size_t i = 0; i < p->n_threads; i++)
+        *n += i == 0 || pids[i] != pids[i - 1];
+    return HP_OK;
+}
+
 static enum hp_err print_summary(struct hp_text *p)
 {
+    size_t processes;
+    HP_TRY(count_processes(p->tables->profile, &processes));
     HP_TRY(print_run(p));
     const struct hp_summary *summary = &p->tables->summary;
     print_total(p->out, "  ", summary->branches, "branch", "es");
@@ -237,6 +258,8 @@ static enum hp_err print_summary(struct hp_text *p)
         print_total(p->out, "   ", summary->loops, "loop", "s");
     if (summary->hotspots)
         print_total(p->out, "   ", summary->hotspots, "hot spot", "s");
+    if (processes > 1)
+        print_total(p->out, "   ", processes, "process", "es");
     print_total(p->out, "   ", summary->threads, "thread", "s");
     putc('\n', p->out);
     p->printed = true;

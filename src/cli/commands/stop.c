@@ -44,15 +44,19 @@ static enum hp_err print_json(const struct hp_recordings *recordings)
 
 static void print(const struct hp_recordings *recordings)
 {
+    size_t widest = strlen("file"); /* of the names */
+    for (size_t i = 0; i < recordings->n; i++)
+        if (strlen(recordings->all[i].output) > widest)
+            widest = strlen(recordings->all[i].output);
     if (recordings->n)
-        printf("%8s %8s  %-6s  %-24s  %s\n", "pid", "seconds", "by", "file", "command");
+        printf("%8s %8s  %-6s  %-*s  %s\n", "pid", "seconds", "by", (int)widest, "file", "command");
     for (size_t i = 0; i < recordings->n; i++) {
         const struct hp_recording *r = &recordings->all[i];
         struct hp_strbuf file HP_CLEANUP(hp_strbuf_fini) = {0};
         struct hp_strbuf command HP_CLEANUP(hp_strbuf_fini) = {0};
         hp_strbuf_clean(&file, *r->output ? r->output : "-");
         hp_strbuf_clean(&command, r->command);
-        printf("%8d %8lld  %-6s  %-24s  %s\n", (int)r->pid, seconds_of(r), r->what,
+        printf("%8d %8lld  %-6s  %-*s  %s\n", (int)r->pid, seconds_of(r), r->what, (int)widest,
                hp_strbuf_text(&file), hp_strbuf_text(&command));
     }
 }
