@@ -8,6 +8,7 @@
 #include "profiler/models.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 
 #define WIDTH     80
 #define HELP_FROM 26 /* the column of options' help */
@@ -72,8 +73,13 @@ static void print_option(const struct hp_option *option)
 static void print_words(const struct hp_strbuf *lines, int width)
 {
     for (const char *line = hp_strbuf_text(lines); *line;) {
+        struct hp_strbuf help HP_CLEANUP(hp_strbuf_fini) = {0};
         int n = (int)strcspn(line, "\t"), rest = (int)strcspn(line + n, "\n");
-        printf("  %-*.*s %.*s\n", width, n, line, rest - 1, line + n + 1);
+        hp_strbuf_bytes(&help, line + n + 1, (size_t)rest - 1);
+        printf("  %-*.*s%s", width, n, line, n <= width ? " " : "\n");
+        printf("%*s", n <= width ? 0 : width + 3, "");
+        print_wrapped(hp_strbuf_text(&help), width + 3);
+        putchar('\n');
         line += n + rest + 1;
     }
 }
@@ -168,25 +174,42 @@ static void print_man(const struct hp_command *command)
 
 /* --- Models ----------------------------------------------------------------------------------- */
 
+/* What a name means, behind it; lines go on at column `indent`. */
+__attribute__((format(printf, 2, 3))) static void print_meaning(int indent, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    print_wrapped(text, indent);
+    putchar('\n');
+}
+
 static void print_model(const struct hp_model *model)
 {
     char values[256];
-    if (model->help)
-        printf("  %s: %s\n", model->name, model->help);
-    for (unsigned i = 0; i < model->n_presets; i++)
-        printf("    %-20s %s\n", model->presets[i].name,
-               model->presets[i].help ? model->presets[i].help : "");
+    if (model->help) {
+        int n = printf("  %s: ", model->name);
+        print_meaning(n, "%s", model->help);
+    }
+    for (unsigned i = 0; i < model->n_presets; i++) {
+        printf("    %-20s ", model->presets[i].name);
+        print_meaning(25, "%s", model->presets[i].help ? model->presets[i].help : "");
+    }
     for (unsigned i = 0; i < model->n_keys; i++) {
         const struct hp_setting *key = &model->keys[i];
         hp_setting_values(key, values, sizeof values);
-        printf("      ,%-18s %s%s%s%s\n", key->key, key->help ? key->help : "", *values ? " (" : "",
-               values, *values ? ")" : "");
+        printf("      ,%-18s ", key->key);
+        print_meaning(26, "%s%s%s%s", key->help ? key->help : "", *values ? " (" : "", values,
+                      *values ? ")" : "");
     }
 }
 
 static void print_family(const struct hp_model_family *family)
 {
-    printf("\n%s: %s\n", family->option, family->help);
+    int n = printf("\n%s: ", family->option);
+    print_meaning(n - 1, "%s", family->help);
     for (unsigned m = 0; m < family->n_models; m++)
         print_model(family->models[m]);
 }
