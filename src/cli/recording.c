@@ -178,17 +178,18 @@ void hp_recording_end(const char *said)
         return;
     if (own.socket >= 0 && *said)
         hp_recording_asked(); /* those who came meanwhile */
-    for (int i = 0; i < own.n; i++) {
-        send(own.askers[i], said, strlen(said), MSG_NOSIGNAL | MSG_DONTWAIT);
-        close(own.askers[i]);
-    }
-    own.n = 0;
+    /* Who is told that it has ended does not find it any more. */
     if (own.socket >= 0)
         close(own.socket);
     own.socket = -1;
     unlink(own.path);
     unlink(own.about);
     *own.path = 0;
+    for (int i = 0; i < own.n; i++) {
+        send(own.askers[i], said, strlen(said), MSG_NOSIGNAL | MSG_DONTWAIT);
+        close(own.askers[i]);
+    }
+    own.n = 0;
 }
 
 /* --- Who looks for it ------------------------------------------------------------------------- */
@@ -297,8 +298,13 @@ enum hp_err hp_recording_stop(const struct hp_recording *recording, char *said, 
 {
     int fd;
     size_t n = 0;
-    if (!connect_to(recording->socket, &fd))
-        return hp_fail(HP_ERR_IO, "recording %d has ended", (int)recording->pid);
+    said[0] = 0;
+    if (!connect_to(recording->socket, &fd)) {
+        if (errno == ECONNREFUSED || errno == ENOENT) /* it ended by itself meanwhile */
+            return HP_OK;
+        return hp_fail(HP_ERR_IO, "recording %d cannot be asked: %s", (int)recording->pid,
+                       strerror(errno));
+    }
     bool sent = send(fd, "e", 1, MSG_NOSIGNAL) == 1;
     for (ssize_t got; sent && n + 1 < size; n += (size_t)got) {
         got = read(fd, said + n, size - 1 - n);

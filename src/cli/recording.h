@@ -49,7 +49,7 @@ enum hp_err hp_recordings_find(struct hp_recordings *recordings);
 void hp_recordings_fini(struct hp_recordings *recordings);
 
 /* Ends a recording; waits for what becomes of it, into `said`, "" if it does not tell. HP_ERR_IO:
- * it cannot be reached. */
+ * it cannot be reached. One that has ended meanwhile is HP_OK. */
 enum hp_err hp_recording_stop(const struct hp_recording *recording, char *said, size_t size);
 
 #endif
