@@ -145,6 +145,16 @@ static void long_texts_are_cut(void **state)
     expect_cut("ééééééé", 5, HP_CUT_MIDDLE, "éé…éé");
     expect_cut("漢字漢字漢字", 6, HP_CUT_MIDDLE, "漢…字"); /* two columns each */
     expect_cut("", 1, HP_CUT_END, "");
+    expect_cut("/usr/include/c++/12/bits/stl_tree.h:19", 38, HP_CUT_PATH,
+               "/usr/include/c++/12/bits/stl_tree.h:19");
+    expect_cut("/usr/include/c++/12/bits/stl_tree.h:19", 37, HP_CUT_PATH,
+               "…/include/c++/12/bits/stl_tree.h:19");
+    expect_cut("/usr/include/c++/12/bits/stl_tree.h:19", 15, HP_CUT_PATH, "…/stl_tree.h:19");
+    expect_cut("/usr/include/c++/12/bits/stl_tree.h:19", 14, HP_CUT_PATH, "stl_tree.h:19");
+    expect_cut("/usr/include/c++/12/bits/stl_tree.h:19", 9, HP_CUT_PATH, "stl_…h:19");
+    expect_cut("src/report/text.c", 12, HP_CUT_PATH, "…/text.c");
+    expect_cut("[anon 2] and more", 9, HP_CUT_PATH, "[ano…more");
+    expect_cut("/", 1, HP_CUT_PATH, "/");
 }
 
 static void texts_are_formatted(void **state)
