@@ -195,7 +195,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench-paths: %s passes: 1 to %d are possible\n", argv[2], MAX_PASSES);
         return 2;
     }
-    struct bench b = {.base.ops = &ops, .nothing = {ignore, ignore_known}};
+    struct bench b = {.base.ops = &ops, .nothing = {.paths = ignore, .known = ignore_known}};
     enum hp_err err = recording_load(&b.recording, argv[1], strtoull(argv[3], NULL, 10));
     if (err == HP_OK && argc == 5)
         err = recording_lay_out(&b.recording, (uint32_t)atoi(argv[4]));
