@@ -47,7 +47,7 @@ struct hp_profiler_ops {
      * instead of batch() and steps(). NULL: the profiler needs the order. */
     void (*edges)(void *state, const struct hp_edge_count *edges, size_t n);
     void (*event)(void *state, const struct hp_event *event);
-    /* A system call is over, as struct hp_sink has it; no batch is under way then. NULL: not
+    /* A system call is over, as struct hp_sink has it; not for an independent profiler. NULL: not
      * wanted. */
     void (*syscall)(void *state, size_t at, const struct hp_syscall *call);
     /* From an engine that counts paths: the thread has executed the one with this id so many times.

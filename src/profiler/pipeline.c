@@ -223,13 +223,11 @@ enum hp_err hp_pipeline_add(struct hp_pipeline *pipeline, struct hp_profiler *pr
     return HP_OK;
 }
 
-void hp_pipeline_set_independent(struct hp_pipeline *pipeline, const struct hp_profiler *profiler,
-                                 bool pays_alone)
+void hp_pipeline_set_independent(struct hp_pipeline *pipeline, const struct hp_profiler *profiler)
 {
     for (size_t i = 0; i < pipeline->n_profilers; i++)
         if (pipeline->profilers[i] == profiler)
             pipeline->independent[i] = true;
-    pipeline->pays_alone |= pays_alone;
 }
 
 enum hp_err hp_pipeline_expect_counts(struct hp_pipeline *pipeline)

@@ -34,10 +34,8 @@ void hp_pipeline_free(struct hp_pipeline *pipeline);
 enum hp_err hp_pipeline_add(struct hp_pipeline *pipeline, struct hp_profiler *profiler);
 
 /* The profiler, which was added, is independent (hp_profiler_ops): nobody else uses what it does
- * not own. `pays_alone`: it takes several times as long as to make its batches, so that it gets a
- * lane even if there is no other. Before the first thread. */
-void hp_pipeline_set_independent(struct hp_pipeline *pipeline, const struct hp_profiler *profiler,
-                                 bool pays_alone);
+ * not own. Before the first thread. */
+void hp_pipeline_set_independent(struct hp_pipeline *pipeline, const struct hp_profiler *profiler);
 
 /* The engine counts (HP_RECORD_COUNT): the order is unknown. Before the first thread.
  * HP_ERR_UNSUPPORTED: there is a region, or a profiler that needs the order. */

@@ -40,7 +40,6 @@ struct hp_pipeline {
     struct hp_profiler *profilers[HP_PIPELINE_PROFILERS];
     bool independent[HP_PIPELINE_PROFILERS];
     size_t n_profilers;
-    bool pays_alone;                     /* a lane, even if there is one profiler */
     struct hp_lanes *lanes;              /* for the independent ones; NULL: there is one thread */
     bool in_step;                        /* the lanes have finished a batch before the next one */
     struct hp_pipeline_thread **threads; /* by thread id */

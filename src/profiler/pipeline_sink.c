@@ -31,8 +31,8 @@ static void settle(void *context)
     hp_lanes_settle(context);
 }
 
-/* Without a second thread the run is slower, nothing else. For most profilers alone lanes do not
- * pay: the owner would mostly sleep, and the program needs a processor, too. */
+/* Without a second thread the run is slower, nothing else. For one profiler alone lanes do not pay:
+ * the owner would mostly sleep, and the program needs a processor, too. */
 void hp_pipeline_share_out(struct hp_pipeline *p)
 {
     size_t n = 0;
@@ -40,7 +40,7 @@ void hp_pipeline_share_out(struct hp_pipeline *p)
         n += p->independent[i];
     /* Of a machine's events and of addresses there is no copy. */
     p->in_step = p->in_step || p->cores.machine || p->addressed;
-    if (n == 0 || (p->n_profilers == 1 && !p->pays_alone) || p->counting)
+    if (n == 0 || p->n_profilers == 1 || p->counting)
         return;
     if (hp_lanes_new(p->profilers, p->independent, p->n_profilers, hp_lanes_threads(), &p->lanes) !=
         HP_OK)
@@ -183,10 +183,9 @@ static bool by_steps(const struct hp_pipeline *p)
 static void on_syscall(struct hp_sink *sink, size_t at, const struct hp_syscall *call)
 {
     const struct hp_pipeline_thread *thread = (struct hp_pipeline_thread *)sink;
-    struct hp_pipeline *p = thread->pipeline;
+    const struct hp_pipeline *p = thread->pipeline;
     if (p->has_region && p->region.state != HP_REGION_OPEN)
         return;
-    hp_pipeline_settle(p);
     for (size_t i = 0; i < p->n_profilers; i++)
         if (p->profilers[i]->ops->syscall)
             p->profilers[i]->ops->syscall(thread->states[i], at, call);

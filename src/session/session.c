@@ -248,20 +248,6 @@ static enum hp_err open_session(struct hp_session *s)
     return s->settings->attach ? s->settings->attach(s->settings->context, s) : HP_OK;
 }
 
-/* The exact profiler looks up functions, and decodes code: others that do must not be at work. */
-static void share_out(struct hp_session *s)
-{
-    const struct hp_profilers *p = &s->profilers;
-    bool alone = p->exact && !p->machine && !s->settings->from;
-    for (size_t i = 0; i < p->n; i++)
-        alone = alone && (p->list[i] == p->exact || p->list[i]->ops->independent ||
-                          (p->of_paths && p->list[i] == p->paths));
-    if (alone)
-        hp_pipeline_set_independent(s->pipeline, p->exact, true);
-    if (p->of_paths)
-        hp_pipeline_set_independent(s->pipeline, p->paths, false);
-}
-
 static enum hp_err open_pipeline(struct hp_session *s, struct hp_segment_source *source)
 {
     const struct hp_session_settings *settings = s->settings;
@@ -272,7 +258,8 @@ static enum hp_err open_pipeline(struct hp_session *s, struct hp_segment_source 
     s->next = hp_pipeline_consumer(s->pipeline);
     for (size_t i = 0; i < p->n; i++)
         HP_TRY(hp_pipeline_add(s->pipeline, p->list[i]));
-    share_out(s);
+    if (p->of_paths)
+        hp_pipeline_set_independent(s->pipeline, p->paths);
     if (p->machine)
         HP_TRY(hp_pipeline_set_machine(s->pipeline, p->machine));
     if (p->program)

@@ -488,13 +488,6 @@ static void witness_event(void *state, const struct hp_event *event)
     mix(w, w->batches);
 }
 
-static void witness_syscall(void *state, size_t at, const struct hp_syscall *call)
-{
-    struct witness *w = state;
-    mix(w, at ^ (uint64_t)call->number << 32);
-    mix(w, w->batches);
-}
-
 /* A code map that is filled, as words come, from one that is full. */
 struct filling {
     struct hp_segment_source source; /* first */
@@ -520,10 +513,9 @@ static void run_witnesses(const struct program *p, struct filling *f, struct wit
     assert_int_equal(hp_pipeline_new(f->to, &f->source, NULL, &all, &pipeline), HP_OK);
     for (size_t i = 0; i < n; i++)
         assert_int_equal(hp_pipeline_add(pipeline, &witnesses[i].base), HP_OK);
-    hp_pipeline_set_independent(pipeline, &witnesses[n - 1].base, false);
+    hp_pipeline_set_independent(pipeline, &witnesses[n - 1].base);
     struct hp_consumer *c = hp_pipeline_consumer(pipeline);
     struct hp_thread threads[] = {{.id = 0, .pid = 1}, {.id = 1, .pid = 1}};
-    const uint32_t call[] = {hp_call_word(HP_CALL_RETURNED, 0), 39, 5, 0, 0};
     assert_int_equal(c->thread(c, &threads[0]), HP_OK);
     assert_int_equal(c->thread(c, &threads[1]), HP_OK);
     for (size_t i = 0, some; i < p->n_words; i += some) {
@@ -531,8 +523,6 @@ static void run_witnesses(const struct program *p, struct filling *f, struct wit
         some = p->n_words - i < some ? p->n_words - i : some;
         assert_int_equal(c->words(c, 0, p->words + i, some), HP_OK);
         assert_int_equal(c->words(c, 1, p->words + i, some), HP_OK);
-        if (random_below(seed, 10) == 0)
-            assert_int_equal(c->words(c, 0, call, sizeof call / sizeof *call), HP_OK);
         if (random_below(seed, 50) == 0) {
             hp_pipeline_settle(pipeline);
             for (size_t k = 1; k < n; k++)
@@ -555,8 +545,7 @@ static void lanes_make_no_difference(void **state)
     static const struct hp_profiler_ops plain = {.name = "plain",
                                                  .start_thread = witness_thread,
                                                  .batch = witness_batch,
-                                                 .event = witness_event,
-                                                 .syscall = witness_syscall};
+                                                 .event = witness_event};
     struct hp_profiler_ops independent = plain;
     independent.independent = true;
     uint64_t batches = 0;
