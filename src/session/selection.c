@@ -7,11 +7,11 @@
 
 static const struct hp_session_profiler profilers[] = {
     {"exact", "blocks, edges, calls and functions, exactly (the default)", "3 times", "order"},
-    {"counts", "the same with counters: cheaper, without the order", "2 times", ""},
+    {"counts", "the same with counters: cheaper, without the order", "1.5 times", ""},
     {"loops", "loops: iterations, trip counts, nesting", "6 times, with counts 2 times", "order"},
-    {"paths", "hot paths, hot path tables", "2 times, with a table 12 times", "order"},
-    {"predictions", "how early hot paths can be predicted", "4 times", "order"},
-    {"hotspots", "hot spots as hardware detects them, and phases", "4 times", "order"},
+    {"paths", "hot paths, hot path tables", "2 times, with a table 4 times", "order"},
+    {"predictions", "how early hot paths can be predicted", "3 times", "order"},
+    {"hotspots", "hot spots as hardware detects them, and phases", "3 times", "order"},
     {"cycles", "where the cycles of a machine model go", "100 times", "machine"},
     {"instructions", "instructions, sampled on a machine model", "100 times", "machine"},
     {"none", "nothing: the program under the engine alone", "1.2 times", ""},
