@@ -147,7 +147,11 @@ static void test_answers_stay(void **unused)
     assert_true(hp_arena_derive(arena, 1, true, 16, 32));
     assert_false(hp_arena_derive(arena, 2, true, 48, 64)); /* as it was */
     assert_false(hp_arena_derive(arena, 3, false, 80, 80));
-    assert_int_equal(arena->n_derived, 2);
+    assert_false(hp_arena_count(arena, 4, false)); /* chosen to be counted */
+    assert_false(hp_arena_derive(arena, 4, false, 96, 112));
+    assert_true(hp_arena_derive(arena, 4, true, 96, 112)); /* so the other way need not be */
+    assert_true(hp_arena_count(arena, 1, true));           /* as it was */
+    assert_int_equal(arena->n_derived, 3);
     free(arena);
 }
 
