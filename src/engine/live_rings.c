@@ -177,6 +177,23 @@ static void close_reading(struct hp_live *live, struct hp_consumer *consumer, ui
 
 /* --- All of them ------------------------------------------------------------------------------ */
 
+/* A process that executes another program goes on with another ring: what it has finished before
+ * comes first. */
+static void close_earlier(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
+{
+    uint32_t used = atomic_load(&live->arena->rings_used);
+    const struct hp_ring *later = &live->arena->rings[index];
+    for (uint32_t i = 0; i < used && i < live->shape.rings; i++) {
+        const struct hp_ring *ring = &live->arena->rings[i];
+        if (atomic_load(&ring->state) != HP_RING_FINISHED || ring->pid != later->pid ||
+            ring->serial >= later->serial)
+            continue;
+        if (live->readings[i].thread == HP_NO_THREAD)
+            open_reading(live, consumer, i);
+        close_reading(live, consumer, i);
+    }
+}
+
 bool hp_live_read_rings(struct hp_live *live, struct hp_consumer *consumer)
 {
     bool found = false;
@@ -185,8 +202,10 @@ bool hp_live_read_rings(struct hp_live *live, struct hp_consumer *consumer)
         uint32_t state = atomic_load(&live->arena->rings[i].state);
         if (state != HP_RING_ACTIVE && state != HP_RING_FINISHED)
             continue;
-        if (live->readings[i].thread == HP_NO_THREAD)
+        if (live->readings[i].thread == HP_NO_THREAD) {
+            close_earlier(live, consumer, i);
             open_reading(live, consumer, i);
+        }
         uint32_t ready = chunks_ready(live, i);
         bool some = live->mode == HP_RECORD_MEMORY && hp_live_read_addresses(live, consumer, i);
         if (state == HP_RING_FINISHED)

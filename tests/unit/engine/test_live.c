@@ -142,10 +142,10 @@ static void run_init(struct run *run, bool follow)
     assert_int_equal(hp_live_new(&(struct hp_live_options){.follow = follow}, &run->live), HP_OK);
 }
 
-/* Runs `writer` in a child, which exits with what it returns, and reads what it writes. */
 static int arena_fd; /* for writers that need it */
 
-static void run_child(struct run *run, int (*writer)(struct hp_arena *arena))
+/* Runs `writer` in a child, which exits with what it returns. */
+static pid_t start_child(struct run *run, int (*writer)(struct hp_arena *arena))
 {
     fflush(NULL);
     pid_t pid = fork();
@@ -157,12 +157,22 @@ static void run_child(struct run *run, int (*writer)(struct hp_arena *arena))
         atomic_store(&arena->attached, 1);
         _exit(writer(arena));
     }
+    return pid;
+}
+
+static void read_child(struct run *run, pid_t pid)
+{
     run->err = hp_live_run(run->live, pid, &run->reader.consumer, &run->stats);
     assert_true(run->stats.attached);
     for (uint32_t i = 0; i < run->reader.n && run->err == HP_OK; i++) {
         assert_true(run->reader.threads[i].ended);
         assert_false(run->reader.threads[i].wrong);
     }
+}
+
+static void run_child(struct run *run, int (*writer)(struct hp_arena *arena))
+{
+    read_child(run, start_child(run, writer));
 }
 
 static void run_fini(struct run *run)
@@ -238,6 +248,23 @@ static void full_chunks_that_were_not_published(void **state)
     assert_int_equal(run.reader.n, 2);
     assert_int_equal(run.reader.threads[0].words, HP_ARENA_CHUNK_WORDS);
     assert_int_equal(run.reader.threads[0].reason, HP_END_DETACHED);
+    assert_int_equal(run.reader.threads[1].words, HP_ARENA_CHUNK_WORDS * HP_ARENA_CHUNKS);
+    run_fini(&run);
+}
+
+/* Both are finished when the reader first looks. */
+static void finished_rings_are_read_in_their_order(void **state)
+{
+    (void)state;
+    struct run run = {0};
+    run_init(&run, true);
+    pid_t pid = start_child(&run, write_exactly_one_chunk);
+    siginfo_t ended;
+    assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
+    read_child(&run, pid);
+    assert_exited(&run, 0);
+    assert_int_equal(run.reader.n, 2);
+    assert_int_equal(run.reader.threads[0].words, HP_ARENA_CHUNK_WORDS);
     assert_int_equal(run.reader.threads[1].words, HP_ARENA_CHUNK_WORDS * HP_ARENA_CHUNKS);
     run_fini(&run);
 }
@@ -699,6 +726,7 @@ int main(void)
         cmocka_unit_test(every_word_arrives_in_order),
         cmocka_unit_test(a_slow_reader_loses_nothing),
         cmocka_unit_test(full_chunks_that_were_not_published),
+        cmocka_unit_test(finished_rings_are_read_in_their_order),
         cmocka_unit_test(events_are_not_divided),
         cmocka_unit_test(threads_have_rings_of_their_own),
         cmocka_unit_test(rings_are_used_again),
