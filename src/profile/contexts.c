@@ -11,6 +11,7 @@
  * children of one parent have the same function.
  */
 #include "base/base.h"
+#include "base/keyed.h"
 #include "profile/profile_impl.h"
 
 /* Walks up from `start` to where the depth is known, and enters it on the way. */
@@ -66,34 +67,30 @@ bool hp_contexts_in_order(const struct hp_profile *p)
     return true;
 }
 
-struct sorted {
-    uint64_t key;
-    uint32_t old;
-    uint8_t depth;
+struct work {
+    const struct hp_pcontext *old;
+    const uint8_t *depths;
+    struct hp_keyed *sorted, *room;
+    size_t n;
 };
 
-static int compare_sorted(const void *a, const void *b)
-{
-    const struct sorted *x = a, *y = b;
-    return HP_COMPARE(x->key, y->key);
-}
-
 /* One depth after the other: the new indices of the parents are known then. */
-static size_t join_contexts(const struct hp_pcontext *old, struct sorted *sorted, size_t n,
-                            struct hp_pcontext *joined, uint32_t *map)
+static size_t join_contexts(const struct work *w, struct hp_pcontext *joined, uint32_t *map)
 {
+    struct hp_keyed *sorted = w->sorted;
     size_t n_joined = 0;
-    for (size_t at = 0, end; at < n; at = end) {
-        for (end = at; end < n && sorted[end].depth == sorted[at].depth; end++) {
-            const struct hp_pcontext *c = &old[sorted[end].old];
+    for (size_t at = 0, end; at < w->n; at = end) {
+        uint8_t depth = w->depths[sorted[at].index];
+        for (end = at; end < w->n && w->depths[sorted[end].index] == depth; end++) {
+            const struct hp_pcontext *c = &w->old[sorted[end].index];
             sorted[end].key = context_key(hp_renumbered(map, c->parent), c->function);
         }
-        qsort(sorted + at, end - at, sizeof *sorted, compare_sorted);
+        hp_keyed_sort(sorted + at, w->room, end - at);
         for (size_t i = at; i < end; i++) {
             uint64_t key = sorted[i].key;
             if (i == at || sorted[i - 1].key != key)
                 joined[n_joined++] = (struct hp_pcontext){(uint32_t)(key >> 32) - 1, (uint32_t)key};
-            map[sorted[i].old] = (uint32_t)(n_joined - 1);
+            map[sorted[i].index] = (uint32_t)(n_joined - 1);
         }
     }
     return n_joined;
@@ -108,14 +105,15 @@ enum hp_err hp_contexts_order(struct hp_profile *p, uint32_t **map)
     if (hp_contexts_in_order(p))
         return HP_OK;
     HP_TRY(measure_depths(p, &depths, &culprit));
-    struct sorted *sorted HP_CLEANUP(hp_free) = malloc(n * sizeof *sorted);
+    struct hp_keyed *sorted HP_CLEANUP(hp_free) = malloc(n * sizeof *sorted);
+    struct hp_keyed *room HP_CLEANUP(hp_free) = malloc(n * sizeof *room);
     struct hp_pcontext *old HP_CLEANUP(hp_free) = malloc(n * sizeof *old);
-    if (!sorted || !old)
+    if (!sorted || !room || !old)
         return hp_fail_nomem();
     memcpy(old, p->contexts, n * sizeof *old);
     for (uint32_t i = 0; i < n; i++)
-        sorted[i] = (struct sorted){depths[i], i, depths[i]};
-    qsort(sorted, n, sizeof *sorted, compare_sorted);
-    p->n_contexts = join_contexts(old, sorted, n, p->contexts, *map);
+        sorted[i] = (struct hp_keyed){depths[i], i};
+    hp_keyed_sort(sorted, room, n);
+    p->n_contexts = join_contexts(&(struct work){old, depths, sorted, room, n}, p->contexts, *map);
     return HP_OK;
 }

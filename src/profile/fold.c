@@ -531,5 +531,5 @@ enum hp_err hp_profile_fold_stubs(struct hp_profile *profile)
     HP_TRY(find_heads(&f));
     HP_TRY(fold_function_counts(&f));
     HP_TRY(leave_out(&f));
-    return hp_profile_normalize(profile);
+    return hp_profile_reorder(profile);
 }

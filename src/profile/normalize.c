@@ -17,6 +17,7 @@ struct work {
     struct hp_profile next;
     struct hp_profile_memory memory;
     uint32_t *maps[HP_ROW_KINDS];
+    bool moved[HP_ROW_KINDS]; /* some index is another one */
     struct hp_order_room room;
 };
 
@@ -63,15 +64,14 @@ static void swap_rows(struct work *work, struct hp_profile *profile, enum hp_row
 static void renumber(const struct work *work, struct hp_profile *p, enum hp_row_kind kind)
 {
     for (enum hp_row_kind to = 0; to < kind; to++)
-        if (work->maps[to] && !(kind == HP_ROW_PATH_STEP && to == HP_ROW_PATH))
+        if (work->moved[to] && !(kind == HP_ROW_PATH_STEP && to == HP_ROW_PATH))
             hp_rows_renumber(p, kind, to, work->maps[to]);
 }
 
-static enum hp_err order(struct work *work, enum hp_row_kind kind)
+static enum hp_err sort(struct work *work, enum hp_row_kind kind)
 {
     struct hp_profile *p = &work->next;
     uint32_t **map = &work->maps[kind];
-    renumber(work, p, kind);
     switch (kind) {
     case HP_ROW_THREAD: return HP_OK; /* side by side, as they are */
     case HP_ROW_MODULE: return hp_modules_order(p, map);
@@ -80,6 +80,16 @@ static enum hp_err order(struct work *work, enum hp_row_kind kind)
     case HP_ROW_PATH_STEP: return hp_steps_order(p, work->maps[HP_ROW_PATH]);
     default: return hp_rows_order(p, kind, map);
     }
+}
+
+static enum hp_err order(struct work *work, enum hp_row_kind kind)
+{
+    size_t n = hp_profile_n_rows(&work->next, kind);
+    renumber(work, &work->next, kind);
+    HP_TRY(sort(work, kind));
+    for (size_t i = 0; work->maps[kind] && i < n && !work->moved[kind]; i++)
+        work->moved[kind] = work->maps[kind][i] != i;
+    return HP_OK;
 }
 
 /* For the largest array that nobody refers to, unless it is very large. */
@@ -114,8 +124,6 @@ static enum hp_err order_copies(struct work *work, struct hp_profile *profile, b
 /* Of a profile that is sound. Without `copy`, rows are lost if it fails. */
 static enum hp_err normalize(struct hp_profile *profile, bool copy)
 {
-    if (hp_profile_check_form(profile) == HP_OK)
-        return HP_OK;
     struct work work HP_CLEANUP(work_fini) = {0};
     work.next.memory = &work.memory;
     HP_TRY(order_copies(&work, profile, copy));
@@ -133,13 +141,18 @@ static enum hp_err normalize(struct hp_profile *profile, bool copy)
 enum hp_err hp_profile_normalize(struct hp_profile *profile)
 {
     HP_TRY(hp_profile_check(profile));
-    return normalize(profile, true);
+    return hp_profile_check_form(profile) == HP_OK ? HP_OK : normalize(profile, true);
+}
+
+enum hp_err hp_profile_reorder(struct hp_profile *profile)
+{
+    return normalize(profile, false);
 }
 
 enum hp_err hp_profile_settle(struct hp_profile *profile, const char **what)
 {
     HP_TRY(hp_profile_mend(profile, what));
-    return normalize(profile, false);
+    return hp_profile_check_form(profile) == HP_OK ? HP_OK : normalize(profile, false);
 }
 
 /* --- Merging ---------------------------------------------------------------------------------- */

@@ -42,6 +42,9 @@ enum hp_err hp_profile_check_rows(const struct hp_profile *profile, enum hp_row_
 /* HP_ERR_INVALID: the profile, which is sound, is not in its normal form. */
 enum hp_err hp_profile_check_form(const struct hp_profile *profile);
 
+/* Brings a profile that is sound into its normal form. If it fails, rows are lost. */
+enum hp_err hp_profile_reorder(struct hp_profile *profile);
+
 /* Both: HP_ERR_INVALID when the profile is not sound or not in its normal form. */
 enum hp_err hp_profile_check_normal(const struct hp_profile *profile);
 

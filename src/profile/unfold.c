@@ -293,7 +293,7 @@ enum hp_err hp_profile_unfold_inlined(struct hp_profile *profile)
     HP_TRY(apply_functions(&u));
     HP_TRY(apply_calls(&u));
     HP_TRY(leave_out_calls(profile));
-    return hp_profile_normalize(profile);
+    return hp_profile_reorder(profile);
 }
 
 /* --- Comparing -------------------------------------------------------------------------------- */

@@ -30,7 +30,7 @@ struct span {
     uint32_t copy;
 };
 
-/* The last instruction of a block, and the function it is in. */
+/* The last instruction of a block of a function that others are inlined into. */
 struct end {
     struct hp_place place;
     uint32_t function;
@@ -48,7 +48,7 @@ struct code {
     struct span *spans;   /* by place */
     struct end *ends;     /* by place */
     struct span *entries; /* of one byte each, by place */
-    size_t n_copies, cap_copies, n_parts, cap_parts;
+    size_t n_copies, cap_copies, n_parts, cap_parts, n_ends;
 };
 
 static void code_fini(struct code *c)
@@ -326,12 +326,15 @@ static enum hp_err sort_places(struct code *c)
     }
     for (size_t i = 0; i < p->n_blocks; i++) {
         const struct hp_pblock *b = &p->blocks[i];
-        c->ends[i] = (struct end){{b->place.module, b->place.offset + b->branch}, b->function};
+        if (b->function != NONE && c->u->roots[b->function] != NONE)
+            c->ends[c->n_ends++] =
+                (struct end){{b->place.module, b->place.offset + b->branch}, b->function};
     }
     qsort(c->spans, c->n_parts, sizeof *c->spans, compare_spans);
     if (c->n_copies)
         qsort(c->entries, c->n_copies, sizeof *c->entries, compare_spans);
-    qsort(c->ends, p->n_blocks, sizeof *c->ends, compare_ends);
+    if (c->n_ends)
+        qsort(c->ends, c->n_ends, sizeof *c->ends, compare_ends);
     return HP_OK;
 }
 
@@ -346,7 +349,7 @@ static uint32_t copy_at(const struct code *c, struct hp_place place)
 
 static uint32_t function_that_ends(const struct code *c, struct hp_place place)
 {
-    size_t n = c->u->p->n_blocks;
+    size_t n = c->n_ends;
     size_t at = HP_BISECT(i, 0, n, compare_places(c->ends[i].place, place) < 0);
     return at < n && compare_places(c->ends[at].place, place) == 0 ? c->ends[at].function : NONE;
 }
@@ -431,10 +434,10 @@ static void leave_out_repeats(struct code *c)
     for (size_t i = 0; i < p->n_edge_counts; i++) {
         const struct hp_pcount *count = &p->edge_counts[i];
         const struct hp_pedge *edge = &p->edges[count->item];
-        const struct hp_pblock *block = block_at(c, edge->to);
-        uint32_t from = block ? copy_at(c, edge->from) : NONE;
+        uint32_t from = copy_at(c, edge->from);
+        const struct hp_pblock *block = from != NONE ? block_at(c, edge->to) : NULL;
         size_t n;
-        if (from == NONE)
+        if (!block)
             continue;
         const struct span *entries = entries_in(c, block, &n);
         for (size_t k = 0; k < n; k++) {
@@ -469,7 +472,7 @@ static bool find_call(const struct code *c, const struct hp_pedge *edge, uint32_
                       uint32_t *callee)
 {
     uint32_t caller = function_that_ends(c, edge->from);
-    if (caller == NONE || c->u->roots[caller] == NONE)
+    if (caller == NONE)
         return false;
     uint32_t copy = copy_at(c, edge->from);
     *callee = called_by(c, edge, caller);
