@@ -282,3 +282,15 @@ void hp_result_thread_counts(struct hp_result *result, uint32_t index, uint64_t 
     thread->blocks = blocks;
     thread->branches = branches;
 }
+
+struct hp_pedge hp_result_edge(const struct hp_result *result, uint32_t from, uint32_t to)
+{
+    const struct hp_block *a = hp_code_block(result->code, from),
+                          *b = hp_code_block(result->code, to);
+    bool may_fall = a->flow == HP_FLOW_COND || a->flow == HP_FLOW_SYSCALL ||
+                    a->flags & (HP_BLOCK_CONDITIONAL | HP_BLOCK_THUMB);
+    return (struct hp_pedge){.from = hp_result_place(result, a->module, a->last),
+                             .to = hp_result_place(result, b->module, b->start),
+                             .flow = a->flow,
+                             .taken = !(may_fall && b->start == a->end)};
+}

@@ -38,4 +38,7 @@ uint32_t hp_result_known_thread(const struct hp_result *result, uint32_t id);
 /* The place of an address of a module. */
 struct hp_place hp_result_place(const struct hp_result *result, uint32_t module, uint64_t address);
 
+/* The edge from a block to another that came next. */
+struct hp_pedge hp_result_edge(const struct hp_result *result, uint32_t from, uint32_t to);
+
 #endif

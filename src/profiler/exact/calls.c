@@ -10,7 +10,7 @@
 #include "profiler/exact/loops.h"
 #include "profiler/exact/ops.h"
 
-#define AHEAD 8 /* steps whose cells are fetched before they are needed */
+#define AHEAD 16 /* steps whose cells are fetched before they are needed */
 
 /* For the steps of a call or return: out of line they cost a tenth of the speed. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
@@ -357,15 +357,15 @@ static __attribute__((noinline)) void cover(struct hp_exact_thread *t, uint32_t 
         hp_exact_loops_covered(t, t->exact->spots[blocks[i]].unit);
 }
 
-/* Shows an inner transfer to the stack, and finds out what it always does. */
+/* Shows an inner transfer to the stack, and finds out what it always does. `inside`: see ops.h. */
 static void show_inner(struct hp_exact_thread *t, uint32_t unit, uint32_t from, uint32_t to,
-                       struct hp_exact_op *op)
+                       bool inside, struct hp_exact_op *op)
 {
     if (t->loops)
         show_loops(t, from, to);
     else
         show(t, from, to);
-    hp_ops_resolve(t, unit, from, to, op);
+    hp_ops_resolve(t, unit, from, to, inside, op);
 }
 
 /*
@@ -382,6 +382,7 @@ static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32
     size_t marked = t->loops ? t->loops->n_marked : 0;
     uint32_t n, n_ops = 0;
     const uint32_t *blocks = hp_code_unit(t->exact->code, unit, &n);
+    bool inside = false;
     for (uint32_t i = first; i + 1 < n; i++) {
         uint32_t from = spots[blocks[i]].unit;
         struct hp_exact_op *op = &ops[n_ops];
@@ -399,12 +400,16 @@ static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32
             hp_exact_loops_covered(t, from);
         if (t->cells[from].watch & HP_WATCH_LAST) {
             t->clock = clock;
-            show_inner(t, unit, blocks[i], blocks[i + 1], op);
+            show_inner(t, unit, blocks[i], blocks[i + 1], inside, op);
+            inside = op->does == HP_DOES_NOTHING;
             n_ops += op->does != HP_DOES_NOTHING || t->loops;
         } else if (t->loops && hp_exact_loops_matter(t->loops, blocks[i + 1])) {
             hp_exact_loops_follow(t, blocks[i], blocks[i + 1]);
             op->does = HP_DOES_FOLLOW;
+            inside = true;
             n_ops++;
+        } else {
+            inside = true;
         }
     }
     if (!counts && t->loops && t->loops->cover)
@@ -438,8 +443,8 @@ ALWAYS_INLINE bool is_among_tails(struct hp_exact_thread *t, uint32_t function)
 }
 
 /* Pushes a frame for an operation. Mostly it is done from the same context as the last time: then
- * the new one is known without a look at those that were entered before. */
-ALWAYS_INLINE void push_op(struct hp_exact_thread *t, struct hp_exact_op *op,
+ * the new one is known without a look at those that were entered before. False: out of memory. */
+ALWAYS_INLINE bool push_op(struct hp_exact_thread *t, struct hp_exact_op *op,
                            enum hp_frame_kind kind, uint64_t expects)
 {
     uint32_t below = top(t) ? top(t)->context : 0;
@@ -450,14 +455,17 @@ ALWAYS_INLINE void push_op(struct hp_exact_thread *t, struct hp_exact_op *op,
                                                      .context = op->pushed,
                                                      .call = HP_NO_ID,
                                                      .kind = (uint8_t)kind};
-        return;
+        return true;
     }
-    if (!push(t, kind, expects, op->function, caller_of(t, op), op->from, false) || op->length)
-        return;
+    if (!push(t, kind, expects, op->function, caller_of(t, op), op->from, false))
+        return false;
+    if (op->length)
+        return true;
     if (!hp_context_is_rest(&t->contexts[top(t)->context])) { /* which counts what enters it */
         op->context = below;
         op->pushed = top(t)->context;
     }
+    return true;
 }
 
 /* Without loops; false: the transfer must be shown. */
@@ -475,6 +483,8 @@ ALWAYS_INLINE bool do_op(struct hp_exact_thread *t, struct hp_exact_op *op)
         return true;
     case HP_DOES_STAY: return frame && frame->function == op->function;
     case HP_DOES_TAIL:
+        if (frame && frame->function == op->function)
+            return true; /* it goes on there already */
         if (!frame || is_among_tails(t, op->function))
             return false;
         push_op(t, op, HP_FRAME_TAIL, frame->expects);
@@ -509,7 +519,12 @@ static __attribute__((noinline)) void run_excursion(struct hp_exact_thread *t, u
                                                     uint64_t clock)
 {
     uint32_t context = top(t)->context;
-    uint32_t index = hp_excursions_get(&t->excursions, hp_excursion_key(first, context));
+    uint64_t key = hp_excursion_key(first, context);
+    if (hp_excursions_may_wait(t)) {
+        hp_excursions_wait(t, key, context, first, t->ops[first].length);
+        return;
+    }
+    uint32_t index = hp_excursions_get(&t->excursions, key);
     if (index != HP_NO_ID) {
         t->ops[first].context = context;
         t->ops[first].excursion = index;
@@ -574,6 +589,10 @@ static bool do_loop_op(struct hp_exact_thread *t, const struct hp_exact_op *op)
         hp_exact_loops_back(t, from, to, false);
         return true;
     case HP_DOES_TAIL:
+        if (frame && frame->function == op->function) {
+            hp_exact_loops_stay(t, from, to);
+            return true;
+        }
         if (!frame || is_among_tails(t, op->function))
             return false;
         push(t, HP_FRAME_TAIL, frame->expects, op->function, caller_of(t, op), from, true);
@@ -650,6 +669,10 @@ static __attribute__((noinline)) bool count_leg(struct hp_exact_thread *t, size_
     if ((leg->calls && context == HP_LEG_ANYWHERE) ||
         !hp_leg_key((uint32_t)index, context, t->loops->cover, key))
         return false;
+    if (hp_excursions_may_wait(t)) {
+        hp_excursions_wait(t, *key, context, leg->op, leg->calls ? leg->n_ops : 0);
+        return true;
+    }
     if (hp_excursions_get(&t->excursions, *key) == HP_NO_ID && !leg->calls)
         hp_excursions_add(t, *key, NULL, 0);
     uint32_t counter = hp_excursions_get(&t->excursions, *key);
@@ -704,11 +727,11 @@ ALWAYS_INLINE bool run_leg(struct hp_exact_thread *t, size_t index, uint64_t clo
 }
 
 /* An operation that pushes a frame, and of which it is known what it enters. */
-ALWAYS_INLINE void enter_known(struct hp_exact_thread *t, const struct hp_exact_op *op,
+ALWAYS_INLINE void enter_known(struct hp_exact_thread *t, struct hp_exact_op *op,
                                enum hp_frame_kind kind, uint64_t expects)
 {
     struct hp_exact_loop_thread *l = t->loops;
-    if (!push(t, kind, expects, op->function, caller_of(t, op), op->from, false))
+    if (!push_op(t, op, kind, expects))
         return;
     hp_exact_loops_push_from(t, op->from, op->left);
     if (l->newest[op->entered])
@@ -744,7 +767,7 @@ ALWAYS_INLINE bool is_usual_return(const struct hp_exact_thread *t, const struct
 /* Does the operation that ends a leg; returns as run_loop_op(). */
 ALWAYS_INLINE bool end_leg(struct hp_exact_thread *t, uint32_t unit, size_t index, uint64_t clock)
 {
-    const struct hp_exact_op *op = &t->ops[index];
+    struct hp_exact_op *op = &t->ops[index];
     t->clock = clock + op->insns;
     if (op->known && op->does == HP_DOES_CALL)
         enter_known(t, op, HP_FRAME_CALL, op->expects);
@@ -771,6 +794,14 @@ static __attribute__((noinline)) void run_legs(struct hp_exact_thread *t, uint32
     }
 }
 
+/* Whether one event is all that a run means now. */
+ALWAYS_INLINE bool is_simple(const struct hp_exact_thread *t, uint32_t watch)
+{
+    const struct hp_leg *leg = &t->loops->legs[hp_watch_place(watch)];
+    return leg->version == t->loops->version && !t->loops->cover && leg->plain && !leg->more &&
+           leg->n_events == 1;
+}
+
 ALWAYS_INLINE void count_steps(struct hp_exact_thread *t, const struct hp_step *steps, size_t n,
                                const bool loops)
 {
@@ -783,6 +814,8 @@ ALWAYS_INLINE void count_steps(struct hp_exact_thread *t, const struct hp_step *
         if (watch & HP_WATCH_INNER) {
             if (watch & HP_WATCH_NEW)
                 walk(t, steps->unit, 0, clock, false);
+            else if (loops && is_simple(t, watch))
+                hp_exact_loops_apply(t, &t->loops->legs[hp_watch_place(watch)].one, 1);
             else if (loops)
                 run_legs(t, steps->unit, watch, clock);
             else
@@ -813,6 +846,8 @@ void hp_exact_count(struct hp_exact_thread *t, const struct hp_step *steps, size
         count_steps(t, steps, n, true);
     else
         count_steps(t, steps, n, false);
+    if (t->excursions.n_waiting)
+        hp_excursions_count(t);
 }
 
 /* --- Without a stack -------------------------------------------------------------------------- */

@@ -102,9 +102,11 @@ static uint32_t find(struct hp_exact_thread *t, uint32_t parent, uint32_t functi
 {
     if (hp_context_is_rest(&t->contexts[parent]))
         return parent;
+    uint64_t key = key_of(t, parent, function, caller);
+    hp_map64_fetch(&t->context_of, key);
     uint32_t last = t->contexts[parent].last, child = find_near(t, last, function, caller);
     if (!child)
-        child = hp_map64_get(&t->context_of, key_of(t, parent, function, caller));
+        child = hp_map64_get(&t->context_of, key);
     if (child == HP_MAP64_NONE)
         child = new_context(t, parent, function, caller);
     if (child == parent)
@@ -169,6 +171,12 @@ void hp_exact_contexts_leave_active(struct hp_exact_thread *t, const struct hp_f
         activity->inclusive += spent;
     if (frame->call != HP_NO_ID && --call->active == 0 && rest)
         call->inclusive += spent;
+}
+
+uint32_t hp_exact_contexts_child(struct hp_exact_thread *t, uint32_t parent, uint32_t function,
+                                 uint32_t caller)
+{
+    return find(t, parent, function, caller);
 }
 
 void hp_exact_contexts_find(struct hp_exact_thread *t, struct hp_frame *frame, uint32_t parent,

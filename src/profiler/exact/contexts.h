@@ -62,6 +62,10 @@ enum hp_err hp_exact_contexts_start(struct hp_exact_thread *thread);
 void hp_exact_contexts_find(struct hp_exact_thread *thread, struct hp_frame *frame, uint32_t parent,
                             uint32_t function, uint32_t caller);
 
+/* The same, without a frame: only where there is room for contexts. */
+uint32_t hp_exact_contexts_child(struct hp_exact_thread *thread, uint32_t parent, uint32_t function,
+                                 uint32_t caller);
+
 static inline bool hp_context_is_of(const struct hp_context *context, uint32_t function,
                                     uint32_t caller)
 {

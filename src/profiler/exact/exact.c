@@ -534,6 +534,11 @@ uint64_t hp_exact_contexts_room(void)
     return room < CONTEXTS_LEAST ? CONTEXTS_LEAST : room;
 }
 
+void hp_exact_expect_samples(struct hp_profiler *profiler)
+{
+    ((struct hp_exact *)profiler)->sampled = true;
+}
+
 void hp_exact_limit_contexts(struct hp_profiler *profiler, uint64_t kept)
 {
     struct hp_exact *exact = (struct hp_exact *)profiler;

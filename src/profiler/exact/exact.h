@@ -26,6 +26,11 @@ enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions, b
  * memory. */
 void hp_exact_limit_contexts(struct hp_profiler *profiler, uint64_t kept);
 
+/* The edges are those of samples of the run: control leaves a block more often than it came because
+ * a sample began there, not a thread; and there may be more returns than calls. Before the first
+ * thread. */
+void hp_exact_expect_samples(struct hp_profiler *profiler);
+
 /* How many contexts fit into a profile on this machine: some for every megabyte of memory. */
 uint64_t hp_exact_contexts_room(void);
 
@@ -57,6 +62,10 @@ struct hp_exact_loop {
  * without loops. */
 enum hp_err hp_exact_loops(struct hp_profiler *profiler, const struct hp_exact_loop **loops,
                            size_t *n);
+
+/* The node that comes behind a block, or behind a node, in its chain (docs/loops.md, rule 1);
+ * HP_NO_ID: none. After hp_exact_loops(). */
+uint32_t hp_exact_loops_next(const struct hp_profiler *profiler, uint32_t block);
 
 /* --- While the program runs (peek.c): between batches, in the thread that delivers them ------- */
 

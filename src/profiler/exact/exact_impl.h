@@ -61,23 +61,19 @@ struct hp_exact_op {
     uint32_t insns;
     uint32_t from, to; /* blocks */
     uint32_t function;
-    uint32_t caller; /* of what is entered; HP_NO_ID: the running function */
-    union {
-        uint32_t
-            context;   /* from which the excursion began, or a frame was pushed, last; HP_NO_ID */
-        uint32_t left; /* with loops: the graph's function of `from` */
-    };
+    uint32_t caller;  /* of what is entered; HP_NO_ID: the running function */
+    uint32_t context; /* from which the excursion began, or a frame was pushed, last; HP_NO_ID */
     union {
         uint32_t excursion; /* its index (excursions.h) from there */
         uint32_t pushed;    /* the context of that frame */
-        uint32_t entered;   /* with loops: the graph's function of `to` */
     };
-    uint8_t length;   /* of the excursion that begins here, in operations; 0: none does */
-    uint8_t at;       /* `from` is the run's block of this index */
-    uint8_t does;     /* enum hp_op_does */
-    bool more : 1;    /* the next one belongs to the same run */
-    bool known : 1;   /* with loops: `left`, `entered` and `matters` are right */
-    bool matters : 1; /* with loops: running `to` may mean something for them */
+    uint32_t left, entered; /* with loops: the graph's functions of `from` and `to` */
+    uint8_t length;         /* of the excursion that begins here, in operations; 0: none does */
+    uint8_t at;             /* `from` is the run's block of this index */
+    uint8_t does;           /* enum hp_op_does */
+    bool more : 1;          /* the next one belongs to the same run */
+    bool known : 1;         /* with loops: `left`, `entered` and `matters` are right */
+    bool matters : 1;       /* with loops: running `to` may mean something for them */
 };
 
 /* A frame of an excursion (excursions.h), and what is executed until it ends. */
@@ -86,6 +82,16 @@ struct hp_visit {
     uint32_t insns;
 };
 
+/* An excursion, or with loops a leg with excursions or under a cover, that has been and is not
+ * counted yet. */
+struct hp_waiting {
+    uint64_t key;
+    uint32_t context; /* from which it began */
+    uint32_t op;      /* its first operation */
+    uint8_t n_ops;
+};
+#define HP_WAITING_MAX 128
+
 /* All zero: none. */
 struct hp_excursions {
     struct hp_map64 of; /* hp_excursion_key(), or, with loops, hp_leg_key() -> index */
@@ -93,6 +99,8 @@ struct hp_excursions {
     uint32_t *first;    /* likewise, into `visits`; the next one's is the end */
     struct hp_visit *visits;
     size_t n, n_visits, cap_counts, cap_first, cap_visits;
+    struct hp_waiting waiting[HP_WAITING_MAX];
+    size_t n_waiting;
 };
 
 /*
@@ -243,6 +251,7 @@ struct hp_exact {
     size_t kept_contexts;         /* and in the profile */
     size_t most_frames;           /* per thread: HP_FRAMES_MAX */
     uint64_t searched;            /* search steps for frames and contexts, for tests */
+    bool sampled;                 /* hp_exact_expect_samples() */
     bool out_of_memory;
 };
 

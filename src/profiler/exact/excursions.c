@@ -3,6 +3,7 @@
 
 #include "base/grow.h"
 #include "profiler/exact/contexts.h"
+#include "profiler/exact/legs.h"
 
 #include <stdlib.h>
 
@@ -113,15 +114,103 @@ void hp_excursions_add(struct hp_exact_thread *t, uint64_t key, const struct hp_
     e->first[e->n] = (uint32_t)e->n_visits;
 }
 
+static void add_visit(struct hp_exact_thread *t, const struct hp_visit *visit, uint64_t count)
+{
+    struct hp_context *context = &t->contexts[visit->context];
+    context->calls += count;
+    context->inclusive += count * visit->insns;
+}
+
+/* What the operations enter; returns how many frames. They wait, so nothing else can happen. */
+static uint32_t find_visits(struct hp_exact_thread *t, const struct hp_waiting *w,
+                            struct hp_visit *visits)
+{
+    struct {
+        uint32_t context, visit;
+        bool is_tail;
+    } frames[HP_RUN_MAX + 1] = {{.context = w->context}};
+    uint32_t depth = 0, n = 0;
+    for (const struct hp_exact_op *op = &t->ops[w->op], *end = op + w->n_ops; op < end; op++) {
+        uint32_t below = frames[depth].context;
+        uint32_t caller = op->caller == HP_NO_ID ? t->contexts[below].function : op->caller;
+        bool is_tail = op->does == HP_DOES_TAIL;
+        if (is_tail || op->does == HP_DOES_CALL) {
+            uint32_t child = hp_exact_contexts_child(t, below, op->function, caller);
+            visits[n] = (struct hp_visit){child, op->insns};
+            frames[++depth].context = child;
+            frames[depth].visit = n++;
+            frames[depth].is_tail = is_tail;
+        } else if (op->does == HP_DOES_RETURN) {
+            do {
+                struct hp_visit *visit = &visits[frames[depth].visit];
+                visit->insns = op->insns - visit->insns;
+            } while (frames[depth--].is_tail);
+        }
+    }
+    return n;
+}
+
+/* Counts one without a counter; returns what it gets. */
+static uint32_t count_new(struct hp_exact_thread *t, const struct hp_waiting *w, uint32_t index)
+{
+    struct hp_visit visits[HP_RUN_MAX];
+    uint32_t n = find_visits(t, w, visits);
+    if (index == HP_NO_ID) {
+        hp_excursions_add(t, w->key, visits, n);
+        index = hp_excursions_get(&t->excursions, w->key);
+    }
+    if (index < HP_EXCURSION_SHOWN) {
+        t->excursions.counts[index]++;
+        return index;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        add_visit(t, &visits[i], 1);
+    if (t->loops)
+        hp_legs_add(t, w->key);
+    return index;
+}
+
+/* The operation, or leg, is likely to run from there again. */
+static void remember(struct hp_exact_thread *t, const struct hp_waiting *w, uint32_t index)
+{
+    if (index >= HP_EXCURSION_SHOWN)
+        return;
+    if (t->loops) {
+        hp_legs_remember(t, w->key, index);
+        return;
+    }
+    t->ops[w->op].context = w->context;
+    t->ops[w->op].excursion = index;
+}
+
+void hp_excursions_count(struct hp_exact_thread *t)
+{
+    struct hp_excursions *e = &t->excursions;
+    uint32_t indices[HP_WAITING_MAX];
+    size_t n = e->n_waiting;
+    for (size_t i = 0; i < n; i++) {
+        indices[i] = hp_excursions_get(e, e->waiting[i].key);
+        if (indices[i] < HP_EXCURSION_SHOWN)
+            __builtin_prefetch(&e->counts[indices[i]], 1);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (indices[i] == HP_NO_ID) /* unless it waited twice */
+            indices[i] = hp_excursions_get(e, e->waiting[i].key);
+        if (indices[i] < HP_EXCURSION_SHOWN)
+            e->counts[indices[i]]++;
+        else
+            indices[i] = count_new(t, &e->waiting[i], indices[i]);
+        remember(t, &e->waiting[i], indices[i]);
+    }
+    e->n_waiting = 0;
+}
+
 void hp_excursions_settle(struct hp_exact_thread *t)
 {
     struct hp_excursions *e = &t->excursions;
     for (size_t i = 0; i < e->n; i++)
-        for (uint32_t k = e->first[i]; k < e->first[i + 1]; k++) {
-            struct hp_context *context = &t->contexts[e->visits[k].context];
-            context->calls += e->counts[i];
-            context->inclusive += e->counts[i] * e->visits[k].insns;
-        }
+        for (uint32_t k = e->first[i]; k < e->first[i + 1]; k++)
+            add_visit(t, &e->visits[k], e->counts[i]);
     hp_excursions_fini(e);
 }
 

@@ -6,6 +6,9 @@
  * what it adds to the contexts of its frames is added up in the end.
  *
  * Where a frame has no context of its own (HP_CONTEXT_REST), its transfers are shown every time.
+ *
+ * The counter of an excursion that began elsewhere than the last time must be searched, in tables
+ * that do not fit in a cache. So such excursions wait, and are counted many at a time.
  */
 #ifndef HP_PROFILER_EXACT_EXCURSIONS_H
 #define HP_PROFILER_EXACT_EXCURSIONS_H
@@ -37,6 +40,27 @@ static inline uint32_t hp_excursions_get(const struct hp_excursions *excursions,
  * these contexts. */
 void hp_excursions_add(struct hp_exact_thread *thread, uint64_t key, const struct hp_visit *visits,
                        uint32_t n);
+
+/* Whether excursions from the top frame may wait: what they enter gets contexts of its own. */
+static inline bool hp_excursions_may_wait(const struct hp_exact_thread *thread)
+{
+    const struct hp_exact *exact = thread->exact;
+    return thread->n_active == 0 && thread->n_frames + HP_RUN_MAX < HP_CONTEXT_DEPTH &&
+           exact->n_own_contexts + (size_t)HP_WAITING_MAX * HP_RUN_MAX < exact->most_contexts;
+}
+
+/* Counts those that wait. */
+void hp_excursions_count(struct hp_exact_thread *thread);
+
+static inline void hp_excursions_wait(struct hp_exact_thread *thread, uint64_t key,
+                                      uint32_t context, uint32_t op, uint32_t n_ops)
+{
+    struct hp_excursions *e = &thread->excursions;
+    hp_map64_fetch(&e->of, key);
+    e->waiting[e->n_waiting++] = (struct hp_waiting){key, context, op, (uint8_t)n_ops};
+    if (e->n_waiting == HP_WAITING_MAX)
+        hp_excursions_count(thread);
+}
 
 /* Adds what was counted to the contexts. No more is counted. */
 void hp_excursions_settle(struct hp_exact_thread *thread);

@@ -219,6 +219,8 @@ static void keep(const struct work *w)
         *to++ = (struct hp_leg_event){.loop = w->entered[i], .kind = HP_LEG_ENTERS};
     for (uint32_t i = 0; i < w->n_events; i++)
         *to++ = w->events[i];
+    if (w->n_events)
+        leg->one = w->events[0];
     leg->n_entered = (uint8_t)w->n_entered;
     leg->n_events = (uint8_t)w->n_events;
 }
@@ -313,6 +315,19 @@ static void settle_leg(struct hp_exact_thread *t, const struct hp_leg *leg, uint
         }
     }
     settle_blocks(&s, leg->unit, first, leg->end);
+}
+
+void hp_legs_add(struct hp_exact_thread *t, uint64_t key)
+{
+    settle_leg(t, &t->loops->legs[key >> 37], (uint32_t)(key >> 20 & 0x1ffff), 1);
+}
+
+void hp_legs_remember(struct hp_exact_thread *t, uint64_t key, uint32_t counter)
+{
+    struct hp_leg *leg = &t->loops->legs[key >> 37];
+    leg->context = (uint32_t)(key & HP_LEG_ANYWHERE);
+    leg->cover = (uint32_t)(key >> 20 & 0x1ffff);
+    leg->counter = counter;
 }
 
 void hp_legs_settle(struct hp_exact_thread *t)

@@ -30,6 +30,12 @@ void hp_legs_work_out(struct hp_exact_thread *thread, struct hp_leg *leg);
 bool hp_leg_key(uint32_t leg, uint32_t context, uint32_t cover, uint64_t *key);
 #define HP_LEG_ANYWHERE ((1u << 20) - 1) /* as the context of a leg without excursions */
 
+/* The leg with that key was run, and has no counter: adds it to sites and covers. */
+void hp_legs_add(struct hp_exact_thread *thread, uint64_t key);
+
+/* The leg was run last from and under what its key says; its counter. */
+void hp_legs_remember(struct hp_exact_thread *thread, uint64_t key, uint32_t counter);
+
 /* Adds what was counted to sites and covers; contexts: hp_excursions_settle(). */
 void hp_legs_settle(struct hp_exact_thread *thread);
 

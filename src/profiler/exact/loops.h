@@ -99,20 +99,21 @@ struct hp_leg_event {
 };
 
 struct hp_leg {
+    /* For this version of the loops: */
+    uint32_t version;  /* 0: none */
+    uint32_t function; /* the frame must be of it; HP_NO_ID: any */
+    bool plain;        /* no excursions, and any frame will do */
+    bool shown;        /* always, one by one */
+    uint8_t n_events, n_entered;
+    bool calls; /* it has excursions */
+    bool more;  /* behind its last operation is one that changes the stack, then a leg */
+    uint8_t n_ops;
+    uint8_t first, end;      /* blocks of the run */
+    struct hp_leg_event one; /* if it is plain, a copy of its first event: mostly all there is */
+    uint32_t op, event;      /* its first ones */
     uint32_t context, cover; /* from and under which it was counted last; HP_NO_ID: never */
     uint32_t counter;        /* then: of the excursions */
     uint32_t unit;
-    uint32_t op, event; /* its first ones */
-    uint8_t n_ops;
-    uint8_t first, end; /* blocks of the run */
-    bool calls;         /* it has excursions */
-    bool more;          /* behind its last operation is one that changes the stack, then a leg */
-    /* For this version of the loops: */
-    bool plain; /* no excursions, and any frame will do */
-    bool shown; /* always, one by one */
-    uint8_t n_events, n_entered;
-    uint32_t version;  /* 0: none */
-    uint32_t function; /* the frame must be of it; HP_NO_ID: any */
 };
 
 struct hp_exact_loop_thread {

@@ -9,6 +9,8 @@
  *    returns than calls are activations that began elsewhere: those of a forked child;
  *  - a jump into the middle of another function comes back from a part that was moved out of it, if
  *    that function jumps to the one it comes from.
+ *
+ * Samples of a run have no histories, and their calls and returns do not belong together.
  */
 #include "base/bisect.h"
 #include "base/cleanup.h"
@@ -151,7 +153,7 @@ static enum hp_err find_begins(struct finding *f, struct hp_exact_thread *t)
     }
     for (size_t i = 0; i < t->n_edges; i++) {
         uint32_t block = t->edges[i].from;
-        if (f->open[block] > 0) {
+        if (f->open[block] > 0 && !f->exact->sampled) {
             HP_TRY(hp_counters_add(&t->loops->begins, block, (uint64_t)f->open[block]));
             HP_TRY(hp_counters_add(&t->loops->begun, block, (uint64_t)f->open[block]));
         }
@@ -208,7 +210,7 @@ static enum hp_err come_back(struct finding *f, struct hp_exact_thread *t, uint3
     uint64_t n = edge->count;
     if (site == HP_NO_ID)
         return HP_OK;
-    if (is_call(f->exact->spots[site].flow)) {
+    if (is_call(f->exact->spots[site].flow) && !f->exact->sampled) {
         uint64_t open = f->open[site] > 0 ? (uint64_t)f->open[site] : 0;
         n = open < n ? open : n;
         f->open[site] -= (int64_t)n;

@@ -199,3 +199,9 @@ enum hp_err hp_exact_loops(struct hp_profiler *profiler, const struct hp_exact_l
     *n = r->n;
     return HP_OK;
 }
+
+uint32_t hp_exact_loops_next(const struct hp_profiler *profiler, uint32_t block)
+{
+    const struct hp_loop_graph *g = &((const struct hp_exact *)profiler)->loops->graph;
+    return block < g->n_nodes ? g->nodes[block].next : HP_NO_ID;
+}

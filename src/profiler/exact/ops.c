@@ -54,12 +54,12 @@ static enum hp_op_does resolve_call(struct hp_exact_thread *t, uint32_t unit,
 }
 
 /* A jump to a block whose function is not known. */
-static enum hp_op_does resolve_unknown(struct hp_exact_thread *t, uint32_t unit,
+static enum hp_op_does resolve_unknown(struct hp_exact_thread *t, uint32_t unit, bool inside,
                                        struct hp_exact_op *op)
 {
     const struct hp_stack_block *from = &t->exact->spots[op->from];
     bool computed = from->flow == HP_FLOW_JUMP_IND;
-    if ((computed && t->cells[from->unit].insns <= HP_STUB_INSNS) ||
+    if ((computed && !inside && t->cells[from->unit].insns <= HP_STUB_INSNS) ||
         (from->module != t->exact->spots[op->to].module && !t->exact->spots[op->to].returned_to) ||
         !rely(t->exact, unit, op->to))
         return HP_DOES_SHOW;
@@ -67,12 +67,12 @@ static enum hp_op_does resolve_unknown(struct hp_exact_thread *t, uint32_t unit,
     return op->function == HP_NO_ID ? HP_DOES_NOTHING : HP_DOES_STAY;
 }
 
-static enum hp_op_does resolve_jump(struct hp_exact_thread *t, uint32_t unit,
+static enum hp_op_does resolve_jump(struct hp_exact_thread *t, uint32_t unit, bool inside,
                                     struct hp_exact_op *op)
 {
     op->function = hp_exact_function_of(t, op->to);
     if (op->function == HP_NO_ID)
-        return resolve_unknown(t, unit, op);
+        return resolve_unknown(t, unit, inside, op);
     bool computed = t->exact->spots[op->from].flow == HP_FLOW_JUMP_IND;
     bool entry = t->exact->spots[op->to].entry;
     if (!resolve_caller(t, unit, op))
@@ -85,7 +85,7 @@ static enum hp_op_does resolve_jump(struct hp_exact_thread *t, uint32_t unit,
 }
 
 void hp_ops_resolve(struct hp_exact_thread *t, uint32_t unit, uint32_t from, uint32_t to,
-                    struct hp_exact_op *op)
+                    bool inside, struct hp_exact_op *op)
 {
     op->from = from;
     op->to = to;
@@ -98,7 +98,7 @@ void hp_ops_resolve(struct hp_exact_thread *t, uint32_t unit, uint32_t from, uin
         break;
     case HP_FLOW_JUMP:
     case HP_FLOW_COND:
-    case HP_FLOW_JUMP_IND: op->does = (uint8_t)resolve_jump(t, unit, op); break;
+    case HP_FLOW_JUMP_IND: op->does = (uint8_t)resolve_jump(t, unit, inside, op); break;
     default: op->does = HP_DOES_SHOW;
     }
 }

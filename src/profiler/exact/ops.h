@@ -12,9 +12,9 @@
 #include "profiler/exact/exact_impl.h"
 
 /* Sets what the transfer from block `from` to block `to`, in this unit, does. It was shown to the
- * stack just now. */
+ * stack just now. `inside`: the transfer to `from` stays in its frame, so `from` is no stub. */
 void hp_ops_resolve(struct hp_exact_thread *thread, uint32_t unit, uint32_t from, uint32_t to,
-                    struct hp_exact_op *op);
+                    bool inside, struct hp_exact_op *op);
 
 /* Something has become known about the block: runs that relied on the contrary are new again. */
 void hp_ops_learned(struct hp_exact *exact, uint32_t block);

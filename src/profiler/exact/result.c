@@ -119,18 +119,6 @@ static enum hp_err sort_edges(struct result *r, const struct hp_exact_thread *t)
 
 /* --- Edges ------------------------------------------------------------------------------------ */
 
-static struct hp_pedge make_edge(const struct result *r, uint32_t from, uint32_t to)
-{
-    const struct hp_code *code = r->exact->code;
-    const struct hp_block *a = hp_code_block(code, from), *b = hp_code_block(code, to);
-    bool may_fall = a->flow == HP_FLOW_COND || a->flow == HP_FLOW_SYSCALL ||
-                    a->flags & (HP_BLOCK_CONDITIONAL | HP_BLOCK_THUMB);
-    return (struct hp_pedge){.from = hp_result_place(r->out, a->module, a->last),
-                             .to = hp_result_place(r->out, b->module, b->start),
-                             .flow = a->flow,
-                             .taken = !(may_fall && b->start == a->end)};
-}
-
 static bool same_edge(const struct hp_pedge *a, const struct hp_pedge *b)
 {
     return a->from.module == b->from.module && a->from.offset == b->from.offset &&
@@ -146,7 +134,7 @@ static enum hp_err edge_index(struct result *r, uint32_t from, uint32_t to, uint
     *index = shared ? hp_map64_get(&r->edge_of, (uint64_t)from << 32 | to) : HP_MAP64_NONE;
     if (*index != HP_MAP64_NONE)
         return HP_OK;
-    struct hp_pedge *edge, made = make_edge(r, from, to);
+    struct hp_pedge *edge, made = hp_result_edge(r->out, from, to);
     *index = (uint32_t)r->profile->n_edges;
     if (!shared && *index && same_edge(&made, &r->profile->edges[*index - 1])) {
         --*index;
