@@ -4,6 +4,7 @@
 #include "base/grow.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define FIRST_PLACES 64
 
@@ -47,6 +48,21 @@ enum hp_err hp_spot_pairs_add(struct hp_spot_pairs *s, uint64_t branch, uint64_t
         *place = (uint32_t)s->n;
     }
     *hp_spot_pairs_recent(s, branch, target) = s->pairs[*place - 1];
+    return HP_OK;
+}
+
+enum hp_err hp_spot_pairs_cut(struct hp_spot_pairs *s, size_t n)
+{
+    if (n == s->n)
+        return HP_OK;
+    s->n = n;
+    memset(s->recent, 0, sizeof s->recent);
+    memset(s->places, 0, (s->mask + 1) * sizeof *s->places);
+    hp_map64_fini(&s->latest);
+    for (size_t i = 0; i < n; i++) {
+        *find_place(s, s->pairs[i].branch, s->pairs[i].target) = (uint32_t)(i + 1);
+        HP_TRY(hp_map64_put(&s->latest, s->pairs[i].branch, (uint32_t)i));
+    }
     return HP_OK;
 }
 

@@ -26,6 +26,8 @@ struct hp_spot_pairs {
 
 /* Adds the pair unless it is in the set. HP_ERR_NOMEM. */
 enum hp_err hp_spot_pairs_add(struct hp_spot_pairs *pairs, uint64_t branch, uint64_t target);
+/* Leaves the first `n`. HP_ERR_NOMEM: the set is not to be used any more. */
+enum hp_err hp_spot_pairs_cut(struct hp_spot_pairs *pairs, size_t n);
 void hp_spot_pairs_fini(struct hp_spot_pairs *pairs);
 
 /* The slot of a recent pair. */

@@ -32,7 +32,8 @@ enum hp_err hp_hotspot_peek(struct hp_profiler *profiler, const uint64_t *weight
                             struct hp_hotspot_peek **peeks, size_t *cap,
                             struct hp_hotspot_state *state)
 {
-    const struct hp_spots *spots = (const struct hp_spots *)profiler;
+    struct hp_spots *spots = (struct hp_spots *)profiler;
+    hp_spots_settle(spots);
     HP_TRY(hp_grow(peeks, cap, spots->n_found + 1, sizeof **peeks));
     *state =
         (struct hp_hotspot_state){.found = spots->n_found, .running = (uint32_t)spots->n_processes};

@@ -134,6 +134,7 @@ static void end_process(struct hp_spots_process *p)
 {
     struct hp_spots *spots = p->spots;
     size_t i = 0;
+    hp_spots_settle(spots);
     if (cover_code(p))
         hp_spots_seal(p);
     while (spots->processes[i] != p)
@@ -228,6 +229,7 @@ static void take_tail(struct hp_spots_thread *t, uint32_t block)
 static void take_event(void *state, const struct hp_event *event)
 {
     struct hp_spots_thread *t = state;
+    hp_spots_settle(t->spots);
     if (event->kind == HP_EVENT_TAIL)
         take_tail(t, event->block);
     if (event->kind != HP_EVENT_END || !t->process)
@@ -256,7 +258,10 @@ static void spots_free(struct hp_profiler *profiler)
     free(spots->hits);
     free(spots->uses);
     free(spots->numbers);
-    free(spots->recent);
+    free(spots->ahead.parts);
+    free(spots->ahead.kept);
+    free(spots->ahead.recent);
+    free(spots->ahead.steps);
     hp_spot_windows_fini(&spots->windows);
     hp_spot_counts_fini(&spots->numbered);
     hp_map64_fini(&spots->first_by_start);

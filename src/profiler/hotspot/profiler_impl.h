@@ -38,7 +38,7 @@ _Static_assert(sizeof(struct hp_spots_block) == 32, "two are a cache line");
  */
 struct hp_spots_unit {
     uint32_t count; /* executions since the last flush, but for */
-    uint32_t times; /* those in this window that were not folded (steps.c) */
+    uint32_t times; /* those that were run ahead */
     uint64_t sizes; /* see hp_spots_sizes() */
     uint32_t insns; /* 0: not computed */
     int16_t net, lowest, highest;
@@ -141,6 +141,45 @@ struct hp_spots_thread {
     uint64_t instructions, blocks, branches;
 };
 
+/* What a thread ran ahead. */
+struct hp_spots_part {
+    struct hp_spots_thread *thread;
+    size_t from; /* in the log */
+    uint64_t blocks, branches;
+};
+
+/* What the end of a slice changes in a hot spot. */
+struct hp_spots_kept {
+    uint64_t seen, after;
+    size_t n_slices;
+    uint64_t in_last; /* instructions in the last of them */
+};
+
+/*
+ * A process that owns the buffer runs ahead: what was executed since `from` in the log of windows
+ * is counted as if nothing was detected. It is not certain yet, and can be undone: executions are
+ * in `times` of units, and what has changed directly was this before.
+ */
+struct hp_spots_ahead {
+    struct hp_spots_process *process;
+    size_t from;
+    uint64_t clock, refresh_left, reset_left, branches, profiled;
+    int32_t counter;
+    size_t n_pairs;
+    size_t folded; /* up to there in the log executions were counted, because a slice ended, */
+    uint64_t slice_end;
+    uint32_t slice; /* before that */
+    struct hp_spots_kept *kept;
+    size_t cap_kept;
+    struct hp_spots_part *parts;
+    size_t n_parts, cap_parts;
+    uint32_t *recent; /* units that were run ahead */
+    size_t n_recent, cap_recent;
+    struct hp_step *steps; /* that are run again */
+    size_t cap_steps;
+    bool again; /* they are being run */
+};
+
 struct hp_spots {
     struct hp_profiler base; /* first */
     struct hp_code *code;
@@ -159,9 +198,7 @@ struct hp_spots {
     size_t n_ops, cap_ops, cap_hits, cap_uses;
     struct hp_spot_counts numbered;
     struct hp_spot_windows windows; /* of what is in `numbered` */
-    struct hp_spots_process *runs;  /* in the window */
-    uint32_t *recent;               /* units that it ran, to be folded */
-    size_t n_recent, cap_recent;
+    struct hp_spots_ahead ahead;
     uint32_t *numbers; /* by block: of its branch; 0: not yet */
     size_t cap_numbers;
     uint32_t by_address; /* units that are run before a buffer comes to `numbered` */
@@ -199,11 +236,11 @@ struct hp_spots {
 /* Runs the units of the steps; of the last one, all blocks but the last. */
 void hp_spots_run(struct hp_spots_process *process, const struct hp_steps *steps);
 
-/* Returns the buffer's contents to the detector, if they are not there. `cleared`: it will be
- * cleared, so they may be anything. */
-void hp_spots_give_back(struct hp_spots *spots, bool cleared);
+/* Runs units; `end` comes after them. */
+void hp_spots_run_units(struct hp_spots_process *process, const struct hp_step *step,
+                        const struct hp_step *end);
 
-/* Makes counts of blocks complete. */
+/* Makes counts of blocks complete, but for what was run ahead since a slice ended. */
 void hp_spots_flush(struct hp_spots_process *process);
 
 /* The same, because branches came to the monitor table: what units with them do to the counter will
@@ -211,12 +248,42 @@ void hp_spots_flush(struct hp_spots_process *process);
 void hp_spots_forget(struct hp_spots_process *process, const struct hp_hotspot_branch *branches,
                      size_t n);
 
+/* --- ahead.c ---------------------------------------------------------------------------------- */
+
+/* Whether the process is the one that runs ahead now. */
+static inline bool hp_spots_is_ahead(const struct hp_spots_process *p)
+{
+    return p->spots->windows.numbered && p->spots->numbered.of == p->detector &&
+           p->detector->owner == p->state;
+}
+
+/* The process will run at most so many units ahead. False: out of memory. */
+bool hp_spots_go_ahead(struct hp_spots_process *process, size_t units);
+
+/* Units with branches of these sizes were put down in the log, all in the present window. */
+void hp_spots_ran_ahead(struct hp_spots_process *process, uint64_t sizes);
+
+/* Runs the unit of a block, in which nothing happens but that a timer may be due after it. False:
+ * out of memory. */
+bool hp_spots_run_ahead(struct hp_spots_process *process, const struct hp_step *step);
+
+/* The clock has reached the end of the slice. */
+void hp_spots_pass_slice(struct hp_spots *spots);
+
+/* Makes certain what was run ahead. If something may have been detected, it is run again, branch by
+ * branch. */
+void hp_spots_settle(struct hp_spots *spots);
+
+/* Returns the buffer's contents to the detector, if they are not there. `cleared`: it will be
+ * cleared, so they may be anything. */
+void hp_spots_give_back(struct hp_spots *spots, bool cleared);
+
 /* --- regions.c -------------------------------------------------------------------------------- */
 
 /* The detector's handler; its context is the profiler. */
 void hp_spots_on_detection(void *context, const struct hp_hotspot *hotspot);
 
-/* The clock has reached the end of the slice. */
+/* The clock has reached the end of the slice; all executions are in counts of units. */
 void hp_spots_end_slice(struct hp_spots *spots);
 
 /* The process has ended: computes the results of its hot spots, and adds them to the summary. */

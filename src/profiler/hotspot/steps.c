@@ -161,27 +161,9 @@ static bool is_new_code(const struct hp_spots_process *p, uint32_t unit)
     return false;
 }
 
-/* Counts the units of the window that were run since they were last folded. Each is active then. */
-static void fold(struct hp_spots *spots)
-{
-    struct hp_spots_process *p = spots->runs;
-    for (size_t i = 0; i < spots->n_recent; i++) {
-        uint32_t unit = spots->recent[i];
-        struct hp_spots_unit *u = &p->units[unit];
-        hp_spot_windows_unit(&spots->windows, spots->lists, unit, u->times);
-        p->active[p->n_active] = unit;
-        p->n_active += u->count == 0;
-        u->count += u->times;
-        u->times = 0;
-    }
-    spots->n_recent = 0;
-}
-
 void hp_spots_flush(struct hp_spots_process *p)
 {
     struct hp_hotspot_stats *stats = &p->detector->stats;
-    if (p == p->spots->runs)
-        fold(p->spots);
     for (size_t i = 0; i < p->n_active; i++) {
         struct hp_spots_unit *u = &p->units[p->active[i]];
         uint32_t n;
@@ -224,46 +206,10 @@ static uint64_t until_sample(const struct hp_spots_process *p)
                                                                      : UINT64_MAX;
 }
 
-/* --- By number -------------------------------------------------------------------------------- */
+/* --- Block by block --------------------------------------------------------------------------- */
 
-void hp_spots_give_back(struct hp_spots *spots, bool cleared)
-{
-    struct hp_spot_windows *w = &spots->windows;
-    fold(spots);
-    if (w->numbered && cleared && hp_spot_windows_drop(w, spots->lists, spots->hits) != HP_OK)
-        spots->out_of_memory = true;
-    if (w->numbered)
-        hp_spot_windows_leave(w, spots->lists, spots->hits);
-    hp_spot_counts_give_back(&spots->numbered);
-}
-
-/* A branch is put down in the log of the window. */
-static void log_branch(struct hp_spots *spots, uint32_t number, bool taken)
-{
-    struct hp_hotspots *h = spots->numbered.of;
-    enum hp_err err = hp_spot_windows_branch(&spots->windows, number, taken);
-    h->refresh_left--;
-    h->reset_left--;
-    if (err == HP_OK && (!h->refresh_left || !h->reset_left)) {
-        fold(spots);
-        err = hp_spot_windows_time(&spots->windows, spots->lists, spots->hits);
-    }
-    if (err != HP_OK)
-        spots->out_of_memory = true;
-}
-
-/* Leaves the window if something may be detected in it. */
-static void leave_low(struct hp_spots *spots)
-{
-    struct hp_spot_windows *w = &spots->windows;
-    if (!w->numbered || !hp_spot_windows_must_leave(w))
-        return;
-    fold(spots);
-    hp_spot_windows_leave(w, spots->lists, spots->hits);
-}
-
-/* Whether the branch switches the detector off, or may. */
-static bool may_switch_off(const struct hp_spots_process *p, enum hp_monitor_level level)
+/* Whether the branch switches the detector off. */
+static bool switches_off(const struct hp_spots_process *p, enum hp_monitor_level level)
 {
     return level != HP_MONITOR_NOT &&
            p->state->counter <= (int32_t)p->detector->config.monitor_down;
@@ -277,19 +223,12 @@ static bool retire_numbered(struct hp_spots_process *p, const struct hp_branch *
     struct hp_spots *spots = p->spots;
     struct hp_hotspots *h = p->detector;
     if (h->owner != p->state || h->failed || h->detect <= (int32_t)h->config.down ||
-        may_switch_off(p, level))
+        switches_off(p, level))
         return false;
     uint32_t number = number_of(spots, block);
     if (!number)
         return false;
-    leave_low(spots);
     hp_hotspots_watch(h, p->state, level);
-    if (spots->windows.numbered) {
-        h->stats.branches++;
-        h->stats.profiled++;
-        log_branch(spots, number, branch->taken);
-        return true;
-    }
     struct hp_spot_counting counting = hp_spot_counts_begin(&spots->numbered);
     uint64_t misses = h->stats.misses;
     hp_spot_count(&counting, number, 1 | (uint32_t)branch->taken << 16);
@@ -300,8 +239,6 @@ static bool retire_numbered(struct hp_spots_process *p, const struct hp_branch *
     hp_spot_counts_time(&spots->numbered);
     return true;
 }
-
-/* --- Block by block --------------------------------------------------------------------------- */
 
 /* Whether the next branch goes to the buffer. */
 static bool takes_next(const struct hp_spots_process *p)
@@ -322,12 +259,53 @@ static __attribute__((noinline)) void note_pair(struct hp_spots_process *p, uint
         p->spots->out_of_memory = true;
 }
 
+/* Records the pairs inside a unit. */
+static __attribute__((noinline)) void note_pairs(struct hp_spots_process *p, uint32_t unit)
+{
+    const struct hp_spots_block *plan = p->spots->plan;
+    uint32_t n;
+    const uint32_t *blocks = hp_code_unit(p->spots->code, unit, &n);
+    for (uint32_t i = 0; i + 1 < n; i++)
+        if (plan[blocks[i]].computed && !plan[blocks[i + 1]].profiled)
+            note_pair(p, plan[blocks[i]].last, plan[blocks[i + 1]].start);
+}
+
+/* Notes the pairs of a unit while the process owns the buffer. */
+ALWAYS_INLINE void note_targets(struct hp_spots_process *p, const struct hp_spots_list *list,
+                                const struct hp_step *step)
+{
+    const struct hp_spots *spots = p->spots;
+    if (__builtin_expect(list->computed && !spots->plan[step[1].first].profiled, 0))
+        note_pair(p, spots->ops[list->first + list->n].address, spots->lists[step[1].unit].start);
+    if (__builtin_expect(list->has_pairs, 0))
+        note_pairs(p, step->unit);
+}
+
+/* The same for a block that is run ahead; false: it cannot be, and is not any more. */
+static bool retire_ahead(struct hp_spots_process *p, uint32_t block, uint32_t next)
+{
+    struct hp_spots *spots = p->spots;
+    const uint32_t unit = hp_code_unit_of_block(spots->code, block);
+    const struct hp_step steps[2] = {{unit, block},
+                                     {hp_code_unit_of_block(spots->code, next), next}};
+    if (!p->units[unit].insns)
+        work_out(p, unit);
+    if (p->units[unit].down && switches_off(p, level_of(p, spots->plan[block].last))) {
+        hp_spots_give_back(spots, true);
+        return false;
+    }
+    note_targets(p, &spots->lists[unit], steps);
+    return hp_spots_run_ahead(p, steps);
+}
+
 static void retire(struct hp_spots_process *p, uint32_t block, const struct hp_spots_block *next)
 {
     struct hp_spots *spots = p->spots;
     const struct hp_spots_block *b = &spots->plan[block];
     if (spots->clock >= spots->slice_end)
-        hp_spots_end_slice(spots);
+        hp_spots_pass_slice(spots);
+    if (hp_spots_is_ahead(p) && retire_ahead(p, block, (uint32_t)(next - spots->plan)))
+        return;
     p->counts[block]++;
     count_sizes(p, hp_spots_sizes(0, is_branch(b->flow), 1));
     spots->clock += hp_code_block(spots->code, block)->insns;
@@ -345,12 +323,10 @@ static void retire(struct hp_spots_process *p, uint32_t block, const struct hp_s
                                .flow = b->flow,
                                .taken = next->start != b->fall};
     enum hp_monitor_level level = level_of(p, b->last);
-    if (spots->numbered.of) {
-        if (spots->numbered.of == p->detector && retire_numbered(p, &branch, block, level))
+    if (spots->numbered.of == p->detector && p->detector->owner == p->state) {
+        if (retire_numbered(p, &branch, block, level))
             return;
-        struct hp_hotspots *h = spots->numbered.of;
-        hp_spots_give_back(spots, h == p->detector && h->owner == p->state && p->state->on &&
-                                      may_switch_off(p, level));
+        hp_spots_give_back(spots, switches_off(p, level));
         spots->by_address = BY_ADDRESS;
     }
     hp_hotspots_retire(p->detector, p->state, &branch, level);
@@ -456,19 +432,8 @@ ALWAYS_INLINE bool count_branch(struct hp_hotspots *h, const struct hp_spots_op 
     return hp_hotspots_miss(h, set, op->address, part, op->flow, taken);
 }
 
-/* Records the pairs inside a unit. */
-static __attribute__((noinline)) void note_pairs(struct hp_spots_process *p, uint32_t unit)
-{
-    const struct hp_spots_block *plan = p->spots->plan;
-    uint32_t n;
-    const uint32_t *blocks = hp_code_unit(p->spots->code, unit, &n);
-    for (uint32_t i = 0; i + 1 < n; i++)
-        if (plan[blocks[i]].computed && !plan[blocks[i + 1]].profiled)
-            note_pair(p, plan[blocks[i]].last, plan[blocks[i + 1]].start);
-}
-
-/* What units with branches of these sizes do to the detector's timers and numbers. */
-static void pass_profiled(struct hp_spots_process *p, uint64_t sizes)
+/* Units with branches of these sizes were profiled; there were so many `misses` before. */
+static void end_profiled(struct hp_spots_process *p, uint64_t sizes, uint64_t misses)
 {
     struct hp_hotspots *h = p->detector;
     const uint64_t branches = hp_spots_profiled(sizes);
@@ -477,14 +442,7 @@ static void pass_profiled(struct hp_spots_process *p, uint64_t sizes)
     h->reset_left -= branches;
     h->stats.branches += branches;
     h->stats.profiled += branches;
-}
-
-/* Units with branches of these sizes were profiled; there were so many `misses` before. */
-static void end_profiled(struct hp_spots_process *p, uint64_t sizes, uint64_t misses)
-{
-    struct hp_hotspots *h = p->detector;
-    pass_profiled(p, sizes);
-    h->stats.hits += hp_spots_profiled(sizes) - (h->stats.misses - misses);
+    h->stats.hits += branches - (h->stats.misses - misses);
 }
 
 /* Runs while the process owns the buffer. */
@@ -604,17 +562,6 @@ static uint32_t until_due(const struct hp_hotspots *h, int32_t detect, uint64_t 
     return timer < GATHERED ? (uint32_t)timer : GATHERED;
 }
 
-/* Notes the pairs of a unit while the process owns the buffer. */
-ALWAYS_INLINE void note_targets(struct hp_spots_process *p, const struct hp_spots_list *list,
-                                const struct hp_step *step)
-{
-    const struct hp_spots *spots = p->spots;
-    if (__builtin_expect(list->computed && !spots->plan[step[1].first].profiled, 0))
-        note_pair(p, spots->ops[list->first + list->n].address, spots->lists[step[1].unit].start);
-    if (__builtin_expect(list->has_pairs, 0))
-        note_pairs(p, step->unit);
-}
-
 /* Runs while the process owns the buffer, whose contents are in `numbered`. */
 static __attribute__((noinline)) const struct hp_step *
 run_numbered(struct hp_spots_process *p, const struct hp_step *step, const struct hp_step *end)
@@ -666,7 +613,7 @@ run_numbered(struct hp_spots_process *p, const struct hp_step *step, const struc
     return step;
 }
 
-/* --- By windows ------------------------------------------------------------------------------- */
+/* --- Ahead ------------------------------------------------------------------------------------ */
 
 /* Whether note_targets() is needed; what is not known of the next unit may need it. */
 ALWAYS_INLINE bool has_targets(const struct hp_spots_unit *u, const struct hp_spots_unit *next)
@@ -674,30 +621,38 @@ ALWAYS_INLINE bool has_targets(const struct hp_spots_unit *u, const struct hp_sp
     return u->has_pairs | (u->computed & !next->is_profiled);
 }
 
-/* Runs while the process owns the buffer, and a window is open. */
+/* Runs while the process owns the buffer, and a stretch of windows has begun. */
 static __attribute__((noinline)) const struct hp_step *
-run_window(struct hp_spots_process *p, const struct hp_step *step, const struct hp_step *end)
+run_ahead(struct hp_spots_process *p, const struct hp_step *step, const struct hp_step *end)
 {
     struct hp_spots *spots = p->spots;
-    const struct hp_hotspots *h = p->detector;
+    struct hp_spots_ahead *ahead = &spots->ahead;
+    struct hp_hotspots *h = p->detector;
     struct hp_spots_unit *units = p->units;
     const struct hp_step *const from = step;
+    if (!hp_spots_go_ahead(p, (size_t)(end - step)))
+        return end;
     const uint64_t slice_end = spots->slice_end;
     const int32_t max = h->monitor_max;
+    union hp_spot_lanes *const times = spots->windows.times;
+    const uint32_t window = spots->windows.window;
     int32_t counter = p->state->counter;
     uint64_t clock = spots->clock, sizes = 0;
     uint64_t left = (h->refresh_left < h->reset_left ? h->refresh_left : h->reset_left) - 1;
-    uint32_t *log = spots->windows.log + spots->windows.n_log, *recent = spots->recent;
-    size_t n_recent = spots->n_recent;
+    uint32_t *log = spots->windows.log + spots->windows.n_log, *recent = ahead->recent;
+    size_t n_recent = ahead->n_recent;
     for (; step < end; step++) {
         struct hp_spots_unit *u = &units[step->unit];
-        __builtin_prefetch(&units[(end - step > AHEAD ? step + AHEAD : end)->unit]);
+        uint32_t later = (end - step > AHEAD ? step + AHEAD : end)->unit;
+        __builtin_prefetch(&units[later]);
+        __builtin_prefetch(&times[later]);
         uint32_t profiled = hp_spots_profiled(u->sizes);
         if (__builtin_expect(!u->insns || clock + u->insns > slice_end || counter <= u->down ||
                                  profiled > left,
                              0))
             break;
         *log++ = step->unit;
+        times[step->unit].at[window]++;
         if (__builtin_expect(has_targets(u, &units[step[1].unit]), 0))
             note_targets(p, &spots->lists[step->unit], step);
         recent[n_recent] = step->unit;
@@ -711,72 +666,28 @@ run_window(struct hp_spots_process *p, const struct hp_step *step, const struct 
     if (step != from)
         *log++ = HP_SPOT_NEXT | step->unit;
     spots->windows.n_log = (size_t)(log - spots->windows.log);
-    spots->n_recent = n_recent;
+    ahead->n_recent = n_recent;
     spots->clock = clock;
     p->state->counter = counter;
-    pass_profiled(p, sizes);
+    hp_spots_ran_ahead(p, sizes);
     return step;
 }
 
-/* Runs a unit in which nothing happens but a refresh; false: it is not one. */
-static bool run_refresh(struct hp_spots_process *p, const struct hp_step *step)
+/* Whether a stretch has begun; begins one when possible. */
+static bool is_ahead(struct hp_spots_process *p)
 {
     struct hp_spots *spots = p->spots;
     struct hp_hotspots *h = p->detector;
-    struct hp_spots_unit *u = &p->units[step->unit];
-    const struct hp_spots_list *list = &spots->lists[step->unit];
-    const uint32_t profiled = hp_spots_profiled(u->sizes);
-    if (!u->insns || spots->clock + u->insns > spots->slice_end || p->state->counter <= u->down ||
-        profiled >= h->reset_left)
-        return false;
-    for (uint32_t i = 0; i < profiled; i++) {
-        const struct hp_spots_hit *hit = &spots->hits[list->first + i];
-        bool taken =
-            i < list->n ? hit->counts >> 16 : spots->lists[step[1].unit].start != list->falls;
-        log_branch(spots, hit->number, taken);
-    }
-    note_targets(p, list, step);
-    count_unit(p, u, step->unit, &p->n_active);
-    count_sizes(p, u->sizes);
-    h->stats.branches += profiled;
-    h->stats.profiled += profiled;
-    spots->clock += u->insns;
-    int32_t counter = p->state->counter + u->net, most = h->monitor_max + u->lowest;
-    p->state->counter = counter < most ? counter : most;
-    return true;
-}
-
-static const struct hp_step *run_windows(struct hp_spots_process *p, const struct hp_step *step,
-                                         const struct hp_step *end)
-{
-    struct hp_spots *spots = p->spots;
-    size_t n = (size_t)(end - step);
-    if (hp_spot_windows_reserve(&spots->windows, n) != HP_OK ||
-        hp_grow(&spots->recent, &spots->cap_recent, spots->n_recent + n + 1,
-                sizeof *spots->recent) != HP_OK) {
-        spots->out_of_memory = true;
-        return end;
-    }
-    spots->runs = p;
-    step = run_window(p, step, end);
-    return step < end && run_refresh(p, step) ? step + 1 : step;
-}
-
-/* Whether a window is open; begins one when possible. */
-static bool is_in_window(struct hp_spots_process *p)
-{
-    struct hp_spots *spots = p->spots;
-    struct hp_hotspots *h = p->detector;
-    leave_low(spots);
     if (spots->windows.numbered)
-        return spots->numbered.of == h;
+        return hp_spots_is_ahead(p);
     bool empty = h->reset_left == h->config.reset;
-    if (!spots->detector || (spots->numbered.of != h && !empty && spots->by_address) ||
-        !hp_spot_windows_may_begin(h))
+    if (!spots->detector || spots->ahead.again ||
+        (spots->numbered.of != h && !empty && spots->by_address) || !hp_spot_windows_may_begin(h))
         return false;
     if (hp_spot_counts_take(&spots->numbered, h) != HP_OK ||
         hp_spot_windows_begin(&spots->windows, &spots->numbered) != HP_OK)
         spots->out_of_memory = true;
+    spots->ahead.from = spots->ahead.folded = 0;
     return !spots->out_of_memory;
 }
 
@@ -814,18 +725,16 @@ static const struct hp_step *run(struct hp_spots_process *p, const struct hp_ste
         return run_off(p, step, end);
     if (p->detector->owner != p->state || p->detector->config.rule == HP_RULE_DENSITY)
         return run_waiting(p, step, end);
-    if (is_in_window(p))
-        return run_windows(p, step, end);
+    if (is_ahead(p))
+        return run_ahead(p, step, end);
     if (!is_numbered(p))
         return run_by_address(p, step, end);
     return run_numbered(p, step, end);
 }
 
-void hp_spots_run(struct hp_spots_process *p, const struct hp_steps *steps)
+void hp_spots_run_units(struct hp_spots_process *p, const struct hp_step *step,
+                        const struct hp_step *end)
 {
-    const struct hp_step *step = steps->steps, *end = step + steps->n;
-    if ((p->unflushed += steps->n) > MOST_UNFLUSHED)
-        hp_spots_flush(p);
     while (step < end && !p->state) /* the detector does not know it before its first branch */
         retire_unit(p, step++);
     while (step < end) {
@@ -840,6 +749,18 @@ void hp_spots_run(struct hp_spots_process *p, const struct hp_steps *steps)
         if (known || is_new_code(p, step->unit))
             retire_unit(p, step++);
     }
+}
+
+void hp_spots_run(struct hp_spots_process *p, const struct hp_steps *steps)
+{
+    const struct hp_step *end = steps->steps + steps->n;
+    if (p != p->spots->ahead.process)
+        hp_spots_settle(p->spots);
+    if ((p->unflushed += steps->n) > MOST_UNFLUSHED) {
+        hp_spots_settle(p->spots);
+        hp_spots_flush(p);
+    }
+    hp_spots_run_units(p, steps->steps, end);
     uint32_t n;
     const uint32_t *blocks = hp_code_unit(steps->code, end->unit, &n);
     for (uint32_t i = 0; i + 1 < n; i++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The branch behavior buffer by windows: random units against a detector that is told each branch.
- * Whenever a window is left everything must be the same; when one ends, all numbers. */
+ * When a stretch ends, all numbers must be the same; when it is left, everything as it was then. */
 #include "profiler/hotspot/windows.h"
 
 #include <setjmp.h>
@@ -11,7 +11,9 @@
 #include <cmocka.h>
 
 #define UNITS 60
-#define MOST  6 /* branches of a unit */
+#define MOST  6     /* branches of a unit */
+#define ALONE UNITS /* units of one branch of another: MOST for each */
+#define LISTS (UNITS + UNITS * MOST)
 
 static uint64_t seed;
 
@@ -38,13 +40,21 @@ static struct hp_hotspot_config random_config(void)
     return config;
 }
 
+struct totals {
+    uint64_t whole, rejected, misses, refreshes, resets, detections, stretches, wrong;
+};
+
 /* Units, and the detectors that are told of them. */
 struct both {
     struct hp_hotspots *slow, *fast;
     struct hp_spot_counts numbered;
     struct hp_spot_windows windows;
-    struct hp_spots_list lists[UNITS];
+    struct hp_spots_list lists[LISTS];
     struct hp_spots_hit hits[UNITS * MOST];
+    struct hp_hotspots then;       /* what `slow` was when all was certain, */
+    struct hp_spot_entry *entries; /* its buffer, */
+    size_t at;                     /* and the log */
+    struct totals *totals;
 };
 
 static struct hp_branch branch_of(const struct both *b, uint32_t number, bool taken)
@@ -70,6 +80,11 @@ static void make_units(struct both *b)
             b->hits[list->first + k] =
                 (struct hp_spots_hit){.number = hp_spot_counts_add(&b->numbered, &branch),
                                       .counts = 1 | (uint32_t)taken << 16};
+            b->lists[ALONE + i * MOST + k] = (struct hp_spots_list){.start = k == 0 ? i % 2 : 2,
+                                                                    .falls = 1,
+                                                                    .first = i * MOST + k,
+                                                                    .n = k < list->n,
+                                                                    .open = k >= list->n};
         }
     }
 }
@@ -81,127 +96,178 @@ static bool is_taken(const struct both *b, uint32_t unit, uint32_t i, uint32_t n
                        : b->lists[next].start != list->falls;
 }
 
-static void expect_same(const struct both *b)
+static void expect_same(const struct hp_hotspots *fast, const struct hp_hotspots *slow,
+                        const struct hp_spot_entry *entries)
 {
-    for (uint32_t i = 0; i < b->slow->config.entries; i++) {
-        const struct hp_spot_entry *f = &b->fast->entries[i], *e = &b->slow->entries[i];
+    for (uint32_t i = 0; i < slow->config.entries; i++) {
+        const struct hp_spot_entry *f = &fast->entries[i], *e = &entries[i];
         assert_int_equal(f->executed, e->executed);
         if (!e->executed)
             continue;
         assert_int_equal(f->address, e->address);
         assert_int_equal(f->taken, e->taken);
     }
-    assert_int_equal(b->fast->detect, b->slow->detect);
-    assert_memory_equal(&b->fast->stats, &b->slow->stats, sizeof b->fast->stats);
+    assert_int_equal(fast->detect, slow->detect);
+    assert_memory_equal(&fast->stats, &slow->stats, sizeof fast->stats);
 }
 
+/* Everything is certain now. */
+static void remember(struct both *b)
+{
+    b->then = *b->slow;
+    memcpy(b->entries, b->slow->entries, b->slow->config.entries * sizeof *b->entries);
+    b->at = b->windows.n_log;
+}
+
+/* Leaves the stretch as it was then. */
 static void leave(struct both *b)
 {
-    if (b->windows.numbered)
-        hp_spot_windows_leave(&b->windows, b->lists, b->hits);
+    hp_spot_windows_leave(&b->windows, b->lists, b->hits, b->at);
     hp_spot_counts_give_back(&b->numbered);
-    expect_same(b);
+    b->fast->stats.branches = b->then.stats.branches;
+    b->fast->stats.profiled = b->then.stats.profiled;
+    expect_same(b->fast, &b->then, b->entries);
 }
 
-/* A branch alone, in a window. */
-static void log_branch(struct both *b, uint32_t number, bool taken)
+/* The same; then the fast one becomes what the slow one is. */
+static void go_back(struct both *b)
 {
     struct hp_hotspots *h = b->fast;
-    assert_int_equal(hp_spot_windows_branch(&b->windows, number, taken), HP_OK);
-    h->stats.branches++;
-    h->stats.profiled++;
-    h->refresh_left--;
-    h->reset_left--;
-    if (h->refresh_left && h->reset_left)
+    leave(b);
+    memcpy(h->entries, b->slow->entries, h->config.entries * sizeof *h->entries);
+    memcpy(h->flows, b->slow->flows, h->config.entries);
+    h->stats = b->slow->stats;
+    h->detect = b->slow->detect;
+    h->refresh_left = b->slow->refresh_left;
+    h->reset_left = b->slow->reset_left;
+    b->totals->wrong++;
+}
+
+/* Whether it is certain that nothing was detected; if not, goes back. */
+static bool check(struct both *b, struct hp_spot_outcome *outcome)
+{
+    assert_int_equal(hp_spot_windows_check(&b->windows, b->lists, b->hits, outcome), HP_OK);
+    if (outcome->detect > 0) {
+        assert_int_equal(b->slow->stats.detections, b->then.stats.detections);
+        assert_true(outcome->detect <= b->slow->detect);
+        return true;
+    }
+    go_back(b);
+    return false;
+}
+
+/* Something that ends a stretch, or makes certain what was run, at any time. */
+static void interrupt(struct both *b)
+{
+    struct hp_spot_outcome outcome;
+    uint32_t what = random_below(10);
+    if (!check(b, &outcome))
         return;
-    assert_int_equal(hp_spot_windows_time(&b->windows, b->lists, b->hits), HP_OK);
+    remember(b);
+    if (what == 0)
+        leave(b);
+    if (what != 1)
+        return;
+    hp_spot_windows_drop(&b->windows, b->lists, &outcome); /* as if it was switched off */
+    hp_hotspots_pass_on(b->fast);
+    hp_hotspots_pass_on(b->slow);
+    expect_same(b->fast, b->slow, b->slow->entries);
+}
+
+/* Puts a unit down in the log; all its branches are in this window. */
+static void put(struct both *b, uint32_t unit, uint32_t next)
+{
+    struct hp_spot_windows *w = &b->windows;
+    struct hp_hotspots *h = b->fast;
+    const uint32_t n = b->lists[unit].n + b->lists[unit].open;
+    assert_int_equal(hp_spot_windows_reserve(w, 2, LISTS), HP_OK);
+    w->log[w->n_log++] = unit;
+    w->log[w->n_log++] = HP_SPOT_NEXT | next;
+    hp_spot_windows_count(w, unit);
+    hp_spot_windows_unit(w, b->lists, unit);
+    h->stats.branches += n;
+    h->stats.profiled += n;
+    h->refresh_left -= n;
+    h->reset_left -= n;
+}
+
+/* Does what timers say that are due in a stretch. */
+static void end_window(struct both *b)
+{
+    struct hp_hotspots *h = b->fast;
+    struct hp_spot_outcome outcome;
+    if (h->reset_left && (h->refresh_left || !hp_spot_windows_refresh(&b->windows)))
+        return;
+    if (!check(b, &outcome))
+        return;
+    hp_spot_windows_end(&b->windows, b->lists, &outcome);
+    remember(b);
+    b->totals->stretches++;
     assert_memory_equal(&h->stats, &b->slow->stats, sizeof h->stats);
     assert_true(b->windows.detect <= b->slow->detect);
 }
 
-/* In a window, unless one of its timers fires. */
-static void run_in_window(struct both *b, uint32_t unit, uint32_t next)
+/* Runs a unit in both: as a whole, or its branches alone if a timer may be due within. */
+static void run_unit(struct both *b, uint32_t unit, uint32_t next)
 {
-    struct hp_hotspots *h = b->fast;
-    const struct hp_spots_list *list = &b->lists[unit];
-    const uint32_t n = list->n + list->open;
-    assert_int_equal(hp_spot_windows_reserve(&b->windows, 1), HP_OK);
-    if (n < h->refresh_left && n < h->reset_left) {
-        b->windows.log[b->windows.n_log++] = unit;
-        b->windows.log[b->windows.n_log++] = HP_SPOT_NEXT | next;
-        hp_spot_windows_unit(&b->windows, b->lists, unit, 1);
-        h->stats.branches += n;
-        h->stats.profiled += n;
-        h->refresh_left -= n;
-        h->reset_left -= n;
-    }
-}
-
-/* Runs a unit in both. Returns whether it was in a window as a whole. */
-static bool run_unit(struct both *b, uint32_t unit, uint32_t next)
-{
-    const struct hp_spots_list *list = &b->lists[unit];
-    const uint32_t n = list->n + list->open;
-    struct hp_hotspots *h = b->fast;
-    bool whole = b->windows.numbered && n < h->refresh_left && n < h->reset_left;
+    const uint32_t n = b->lists[unit].n + b->lists[unit].open;
+    const bool whole = b->windows.numbered && n < b->fast->refresh_left && n < b->fast->reset_left;
+    b->totals->whole += whole;
     if (whole)
-        run_in_window(b, unit, next);
+        put(b, unit, next);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t number = b->hits[list->first + i].number;
-        bool taken = is_taken(b, unit, i, next);
-        struct hp_branch branch = branch_of(b, number, taken);
+        uint32_t number = b->hits[b->lists[unit].first + i].number;
+        uint32_t alone = ALONE + unit * MOST + i;
+        struct hp_branch branch = branch_of(b, number, is_taken(b, unit, i, next));
         hp_hotspots_branch(b->slow, 1, &branch);
-        if (whole)
-            continue;
-        if (b->windows.numbered)
-            log_branch(b, number, taken);
-        else
+        if (!b->windows.numbered) {
             hp_hotspots_branch(b->fast, 1, &branch);
+        } else if (!whole) {
+            put(b, alone, i + 1 < n ? alone + 1 : next);
+            end_window(b);
+        }
     }
-    return whole;
 }
 
-struct totals {
-    uint64_t whole, rejected, misses, refreshes, resets, detections;
-};
+static void begin(struct both *b)
+{
+    assert_int_equal(hp_spot_counts_take(&b->numbered, b->fast), HP_OK);
+    assert_int_equal(hp_spot_windows_begin(&b->windows, &b->numbered), HP_OK);
+    remember(b);
+}
 
 static void compare_random(uint64_t number, struct totals *totals)
 {
     seed = number * 0x9e3779b97f4a7c15u + 1;
     struct hp_hotspot_config config = random_config();
-    struct both b = {0};
-    assert_int_equal(hp_hotspots_new(&config, NULL, NULL, &b.slow), HP_OK);
-    assert_int_equal(hp_hotspots_new(&config, NULL, NULL, &b.fast), HP_OK);
-    make_units(&b);
+    struct both *b = calloc(1, sizeof *b);
+    b->totals = totals;
+    b->entries = calloc(config.entries, sizeof *b->entries);
+    assert_int_equal(hp_hotspots_new(&config, NULL, NULL, &b->slow), HP_OK);
+    assert_int_equal(hp_hotspots_new(&config, NULL, NULL, &b->fast), HP_OK);
+    make_units(b);
     uint32_t unit = 0, some = 1 + random_below(UNITS);
     for (int i = 0; i < 6000; i++) {
         uint32_t next = random_below(random_below(4) ? some : UNITS);
-        if (b.windows.numbered && (hp_spot_windows_must_leave(&b.windows) || !random_below(700)))
-            leave(&b);
-        if (b.windows.numbered && !random_below(700)) { /* as if it was switched off */
-            assert_int_equal(hp_spot_windows_drop(&b.windows, b.lists, b.hits), HP_OK);
-            hp_hotspots_pass_on(b.fast);
-            hp_hotspots_pass_on(b.slow);
-            expect_same(&b);
-        }
-        if (b.fast->owner && !b.windows.numbered && random_below(4) &&
-            hp_spot_windows_may_begin(b.fast)) {
-            assert_int_equal(hp_spot_counts_take(&b.numbered, b.fast), HP_OK);
-            assert_int_equal(hp_spot_windows_begin(&b.windows, &b.numbered), HP_OK);
-        }
-        totals->whole += run_unit(&b, unit, next);
+        if (b->windows.numbered && !random_below(100))
+            interrupt(b);
+        else if (b->fast->owner && !b->windows.numbered && random_below(4) &&
+                 hp_spot_windows_may_begin(b->fast))
+            begin(b);
+        run_unit(b, unit, next);
         unit = next;
     }
-    leave(&b);
-    totals->rejected += b.slow->stats.rejected;
-    totals->misses += b.slow->stats.misses;
-    totals->refreshes += b.slow->stats.refreshes;
-    totals->resets += b.slow->stats.resets;
-    totals->detections += b.slow->stats.detections;
-    hp_spot_windows_fini(&b.windows);
-    hp_spot_counts_fini(&b.numbered);
-    hp_hotspots_free(b.slow);
-    hp_hotspots_free(b.fast);
+    totals->rejected += b->slow->stats.rejected;
+    totals->misses += b->slow->stats.misses;
+    totals->refreshes += b->slow->stats.refreshes;
+    totals->resets += b->slow->stats.resets;
+    totals->detections += b->slow->stats.detections;
+    hp_spot_windows_fini(&b->windows);
+    hp_spot_counts_fini(&b->numbered);
+    hp_hotspots_free(b->slow);
+    hp_hotspots_free(b->fast);
+    free(b->entries);
+    free(b);
 }
 
 static void test_random_units(void **state)
@@ -213,6 +279,7 @@ static void test_random_units(void **state)
     assert_true(totals.whole > 300000);
     assert_true(totals.misses > 100000 && totals.rejected > 10000);
     assert_true(totals.refreshes > 10000 && totals.resets > 300 && totals.detections > 100);
+    assert_true(totals.stretches > 300 && totals.wrong > 300);
 }
 
 int main(void)
