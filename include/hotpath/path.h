@@ -192,6 +192,7 @@ struct hp_detector_stats {
     uint64_t unfinished_insns; /* instructions in all paths that were dropped, discarded by repairs
                                   or left unfinished */
     uint64_t saturated;        /* event counters that saturated */
+    uint64_t pieces;           /* with hp_detector_only_whole(): paths that were not delivered */
 };
 
 struct hp_detector;
@@ -212,6 +213,15 @@ HP_MUST_CHECK enum hp_err hp_detector_new(const struct hp_ppcr *ppcr,
                                           struct hp_frame_source *frames, struct hp_path_sink *sink,
                                           struct hp_detector **detector);
 void hp_detector_free(struct hp_detector *detector);
+
+/*
+ * From now on only paths are delivered of which it is certain that they are the same whatever came
+ * before a discontinuity. Not what a detector makes of the history's beginning: the path in which
+ * it begins; those that frames which it does not show go on with; those whose end, by length or by
+ * extension, depends on where the path before began. After a return or a jump that no known frame
+ * explains, frames are not looked for: the history begins there. Batches and branches only.
+ */
+void hp_detector_only_whole(struct hp_detector *detector);
 
 /* As in struct hp_profiler_ops. A detector is given batches or steps, or else branches. */
 void hp_detector_batch(struct hp_detector *detector, const struct hp_batch *batch);

@@ -258,9 +258,9 @@ static bool same_stats(const char *name, const struct hp_detector_stats *a,
                        const struct hp_detector_stats *b)
 {
     static const char *const fields[] = {
-        "branches",  "blocks",     "instructions",     "paths",    "splits",
-        "overflows", "dropped",    "underflows",       "repairs",  "repaired",
-        "purges",    "unfinished", "unfinished_insns", "saturated"};
+        "branches",  "blocks",     "instructions",     "paths",     "splits",
+        "overflows", "dropped",    "underflows",       "repairs",   "repaired",
+        "purges",    "unfinished", "unfinished_insns", "saturated", "pieces"};
     uint64_t x[sizeof fields / sizeof fields[0]], y[sizeof fields / sizeof fields[0]];
     bool equal = true;
     _Static_assert(sizeof x == sizeof *a, "a field of the statistics has no name here");

@@ -31,6 +31,8 @@ struct place {
     uint32_t n_targets;
     struct list retired; /* of a marker: what was pending when the signal came */
     bool fresh;          /* of a marker */
+    uint64_t began;      /* blocks that retired before */
+    bool definite;
 };
 
 struct reference {
@@ -156,13 +158,18 @@ static void push(struct reference *r, const struct hp_block *block, uint32_t id,
             r->stats.dropped++;
         }
     }
-    put(r, (struct place){.start = block->start, .block = id, .return_to = return_to});
+    put(r,
+        (struct place){
+            .start = block->start, .block = id, .return_to = return_to, .began = r->stats.blocks});
 }
 
 /* The path of entry `i` is dropped, whatever it was; another starts there. */
 static void restart(struct reference *r, size_t i, const struct hp_block *block, uint32_t id)
 {
-    struct place place = {.start = block->start, .block = id, .return_to = r->stack[i].return_to};
+    struct place place = {.start = block->start,
+                          .block = id,
+                          .return_to = r->stack[i].return_to,
+                          .began = r->stats.blocks};
     free(r->stack[i].retired.items);
     r->stack[i] = place;
 }
@@ -187,6 +194,8 @@ static void emit(struct reference *r, const struct place *place)
         .targets = place->targets,
         .insns = list_insns(&place->retired),
         .events = events,
+        .began = place->began,
+        .definite = place->definite,
     };
     r->stats.paths++;
     r->found(r->context, &path);
@@ -368,6 +377,8 @@ static void pop_and_push(struct reference *r, const struct transfer *x, unsigned
     } else if (ops & HP_PATH_PUSH) {
         push(r, x->t, x->t_id, x->class == HP_CLASS_CALL ? x->b->end : 0);
     }
+    if (ops & HP_PATH_PUSH)
+        top(r)->definite = true;
 }
 
 static void branch(struct reference *r, struct transfer *x)

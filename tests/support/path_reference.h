@@ -21,6 +21,9 @@ struct reference_path {
     const uint64_t *targets;
     uint64_t insns;
     uint64_t events; /* saturated as the control register says */
+    uint64_t began;  /* blocks that retired before it */
+    bool definite;   /* because of an operation of its first branch, not because frames were lost,
+                        or a path was full */
 };
 
 struct reference;

@@ -92,6 +92,11 @@ static void emit(struct hp_detector *d)
 {
     const struct hp_path_entry *entry = &d->entries[d->n - 1];
     uint64_t events = events_of(d, entry);
+    if (d->only_whole && entry->piece) {
+        d->stats.pieces++;
+        d->stats.unfinished_insns += entry->insns;
+        return;
+    }
     struct hp_path path = {.start = entry->start,
                            .outcomes = entry->outcomes,
                            .targets = entry->targets,
@@ -225,9 +230,16 @@ static void push(struct hp_detector *d, uint64_t start, uint32_t block, uint64_t
     start_path(&d->entries[d->n++], start, block, return_to);
 }
 
-void hp_detector_begin(struct hp_detector *d, uint64_t start, uint32_t block)
+/* Nothing is known of what was before. */
+static void push_piece(struct hp_detector *d, uint64_t start, uint32_t block)
 {
     push(d, start, block, 0);
+    d->entries[d->n - 1].piece = true;
+}
+
+void hp_detector_begin(struct hp_detector *d, uint64_t start, uint32_t block)
+{
+    push_piece(d, start, block);
     d->fresh = false;
 }
 
@@ -260,6 +272,14 @@ static void resume(struct hp_detector *d, size_t place, const struct hp_path_tra
     start_path(&d->entries[d->n++], x->target, x->to, return_to);
 }
 
+/* Forgets all frames: what follows begins with the target. */
+static void begin_anew(struct hp_detector *d, const struct hp_path_transfer *x)
+{
+    d->stats.purges++;
+    drop_everything(d);
+    push_piece(d, x->target, x->to);
+}
+
 /* A return to another address than the top entry expected; the top is finished and gone. */
 static void unexpected_return(struct hp_detector *d, const struct hp_path_transfer *x)
 {
@@ -273,15 +293,12 @@ static void unexpected_return(struct hp_detector *d, const struct hp_path_transf
             return;
         }
     }
-    uint32_t function = function_of(d, x->to);
+    uint32_t function = d->only_whole ? HP_NO_ID : function_of(d, x->to);
     size_t found = function == HP_NO_ID ? 0 : find_function(d, d->n, function, SEARCH_LIMIT);
-    if (found) {
+    if (found)
         resume(d, found - 1, x);
-        return;
-    }
-    d->stats.purges++;
-    drop_everything(d);
-    push(d, x->target, x->to, 0);
+    else
+        begin_anew(d, x);
 }
 
 bool hp_detector_may_land(const struct hp_detector *d, const struct hp_path_transfer *x)
@@ -412,34 +429,67 @@ static void finish_path(struct hp_detector *d, unsigned ops, enum hp_class class
         d->n--;
 }
 
+/* Of a piece it is not known how often it grew: whether it does so here, and what then begins. */
+static bool is_uncertain(const struct hp_detector *d, enum hp_class class)
+{
+    if (!d->only_whole || !d->entries[d->n - 1].piece)
+        return false;
+    return d->ppcr.extension == HP_EXTEND_LOOP ? class == HP_CLASS_BACKWARD
+           : d->ppcr.extension == HP_EXTEND_CALL
+               ? class == HP_CLASS_CALL || class == HP_CLASS_RETURN
+               : false;
+}
+
+/* A full path has ended, and another one begins in its frame. Of a piece it is not known how long
+ * it is: it may have ended before. */
+static void split_path(struct hp_detector *d, const struct hp_path_transfer *x)
+{
+    struct hp_path_entry *top = &d->entries[d->n - 1];
+    bool piece = top->piece;
+    start_path(top, x->target, x->to, top->return_to);
+    top->piece = piece;
+}
+
 void hp_detector_transfer(struct hp_detector *d, const struct hp_path_transfer *x)
 {
     enum hp_class class = hp_detector_class(&d->ppcr, x);
     unsigned ops = operations_of(&d->ppcr, &d->entries[d->n - 1], class);
     size_t landing = 0;
+    bool anew = false, uncertain = is_uncertain(d, class);
     d->stats.branches++;
     d->nodes[d->n - 1] = 0;
-    if (class == HP_CLASS_INDIRECT && (ops & HP_PATH_POP) && d->frames)
-        landing = find_landing(d, x);
+    if (class == HP_CLASS_INDIRECT && (ops & HP_PATH_POP) && d->frames) {
+        anew = d->only_whole && hp_detector_may_land(d, x);
+        landing = anew ? 0 : find_landing(d, x);
+    }
     bool split = update(d, ops, class, x);
     if (!(ops & HP_PATH_POP)) {
         if (split)
-            start_path(&d->entries[d->n - 1], x->target, x->to, d->entries[d->n - 1].return_to);
-        if (ops & HP_PATH_PUSH)
+            split_path(d, x);
+        if (ops & HP_PATH_PUSH) {
             push(d, x->target, x->to, class == HP_CLASS_CALL ? x->end : 0);
+            d->entries[d->n - 1].piece = uncertain;
+        }
         return;
     }
     if (!split)
         emit(d);
+    if (anew) {
+        d->n--;
+        begin_anew(d, x);
+        return;
+    }
     if (landing) {
         d->n--;
         resume(d, landing - 1, x);
         return;
     }
     finish_path(d, ops, class, x);
+    if (uncertain && (ops & HP_PATH_PUSH))
+        d->entries[d->n - 1].piece = true;
     if (d->n == hp_detector_floor(d)) {
         d->stats.underflows += !d->n_markers;
-        push(d, x->target, x->to, 0);
+        push_piece(d, x->target, x->to);
     }
 }
 
@@ -659,6 +709,11 @@ void hp_detector_free(struct hp_detector *d)
 enum hp_err hp_detector_check(const struct hp_detector *detector)
 {
     return detector->out_of_memory ? hp_fail_nomem() : HP_OK;
+}
+
+void hp_detector_only_whole(struct hp_detector *detector)
+{
+    detector->only_whole = true;
 }
 
 const struct hp_detector_stats *hp_detector_stats(const struct hp_detector *detector)

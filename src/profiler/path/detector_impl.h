@@ -29,7 +29,8 @@ struct hp_path_entry {
     uint32_t block;
     uint32_t extension; /* backward branches, or calls, that it grew through */
     uint32_t length;
-    uint32_t n_targets;
+    uint16_t n_targets;
+    bool piece; /* where it began is not known */
 };
 
 struct hp_path_pending {
@@ -66,6 +67,7 @@ struct hp_detector {
     size_t n_markers, cap_markers;
     struct hp_path_pending pending;
     bool fresh;
+    bool only_whole; /* pieces are not handed over */
 
     struct hp_path_plan *plan;   /* NULL: not needed yet */
     struct hp_path_plan *shared; /* another owner's plan, to use; NULL: its own */

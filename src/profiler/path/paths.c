@@ -154,6 +154,8 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
         free_thread(thread);
         return err;
     }
+    if (p->config.pieces)
+        hp_detector_only_whole(thread->detector);
     p->threads[p->n_threads++] = thread;
     *state = thread;
     return HP_OK;

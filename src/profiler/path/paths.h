@@ -24,6 +24,8 @@ struct hp_paths_config {
     struct hp_hpt_config tables[HP_PATHS_TABLES];
     size_t n_tables;
     uint64_t window; /* instructions; 0: no windows */
+    bool pieces;     /* threads are stretches between discontinuities: hp_detector_only_whole();
+                        batches only */
     /* Another receiver of a thread's paths; NULL: none. The sink must live until the thread's
      * HP_EVENT_END has been delivered and hp_profiler_ops.finish() was called. May return NULL. */
     struct hp_path_sink *(*extra)(void *context, const struct hp_thread *thread);

@@ -265,6 +265,7 @@ static const struct {
     {"unfinished", offsetof(struct hp_detector_stats, unfinished)},
     {"unfinished_instructions", offsetof(struct hp_detector_stats, unfinished_insns)},
     {"saturated", offsetof(struct hp_detector_stats, saturated)},
+    {"pieces", offsetof(struct hp_detector_stats, pieces)},
 };
 
 static enum hp_err add_detectors(struct out *out)
@@ -282,6 +283,8 @@ static enum hp_err add_detectors(struct out *out)
         if (members[i].offset == offsetof(struct hp_detector_stats, overflows) &&
             out->config->ppcr.overflow == HP_OVERFLOW_SPILL)
             continue; /* nothing comes of it */
+        if (members[i].offset == offsetof(struct hp_detector_stats, pieces) && !out->config->pieces)
+            continue;
         for (size_t t = 0; t < hp_paths_threads(out->profiler); t++) {
             struct hp_paths_thread_view view = hp_paths_thread(out->profiler, t);
             sum += *(const uint64_t *)(const void *)((const char *)view.stats + members[i].offset);

@@ -375,6 +375,127 @@ static void random_walks(void **state)
     seed = 0;
 }
 
+/* --- Stretches -------------------------------------------------------------------------------- */
+
+/* Of a walk whose history is cut into stretches, what is found in them. */
+struct stretches {
+    struct hp_path_sink sink; /* first */
+    struct hp_detector *detector;
+    uint64_t at; /* transfers so far */
+    uint64_t first;
+    struct {
+        struct hp_path path; /* that the transfer finished */
+        uint64_t began;
+        bool there, definite;
+    } all[STEPS];
+    bool settled; /* a path begins and ends with what is pending added to one */
+    bool found;
+    uint64_t n_found, n_within, n_pieces;
+};
+
+static void note_path(void *context, const struct reference_path *path)
+{
+    struct stretches *s = context;
+    assert_false(s->all[s->at].there);
+    s->all[s->at].path = reference_descriptor(path);
+    s->all[s->at].began = path->began;
+    s->all[s->at].there = true;
+    s->all[s->at].definite = path->definite;
+}
+
+static void take_whole(struct hp_path_sink *sink, const struct hp_paths *paths)
+{
+    struct stretches *s = (struct stretches *)sink;
+    const struct hp_path *a = &s->all[s->at].path, *b = paths->paths;
+    assert_int_equal(paths->n, 1);
+    assert_true(s->all[s->at].there);
+    assert_true(s->all[s->at].began > s->first);
+    assert_true(hp_path_same(a, b));
+    if (s->settled) {
+        assert_int_equal(a->insns, b->insns);
+        assert_int_equal(a->events, b->events);
+    }
+    s->found = true;
+    s->n_found++;
+}
+
+/* Each transfer is shown alone, so that it is known which one finished a path. */
+static void walk_stretches(struct stretches *s, const struct hp_ppcr *ppcr,
+                           struct hp_frame_source *frames, struct world *w, bool complete)
+{
+    struct walk walk = {.w = w, .at = random_below(&w->random, BLOCKS)};
+    const struct hp_event cut = {.kind = HP_EVENT_DISCONTINUITY};
+    memset(s, 0, sizeof *s);
+    s->settled = true;
+    for (unsigned i = 0; i < HP_CLASSES; i++)
+        s->settled &= !(ppcr->ops[i] & (HP_PATH_POP | HP_PATH_PUSH)) ||
+                      ppcr->ops[i] & (HP_PATH_UPDATE | HP_PATH_UPDATE_COUNT);
+    s->sink.paths = take_whole;
+    struct reference *reference = reference_new(ppcr, frames, note_path, s);
+    assert_int_equal(hp_detector_new(ppcr, frames, &s->sink, &s->detector), HP_OK);
+    hp_detector_only_whole(s->detector);
+    for (; s->at < STEPS; s->at++) {
+        uint32_t blocks[2] = {w->ids[walk.at]};
+        uint8_t taken = walk_on(&walk);
+        blocks[1] = w->ids[walk.at];
+        struct hp_batch batch = {.code = w->code,
+                                 .table = hp_code_blocks(w->code),
+                                 .blocks = blocks,
+                                 .taken = &taken,
+                                 .n = 1};
+        if (random_below(&w->random, 60) == 0) {
+            hp_detector_event(s->detector, &cut);
+            s->first = s->at;
+        }
+        s->found = false;
+        reference_batch(reference, &batch);
+        hp_detector_batch(s->detector, &batch);
+        hp_detector_flush(s->detector);
+        bool within = s->all[s->at].definite && s->all[s->at].began > s->first;
+        s->n_within += within;
+        assert_true(s->found || !within || !complete);
+    }
+    s->n_pieces = hp_detector_stats(s->detector)->pieces;
+    assert_int_equal(hp_detector_check(s->detector), HP_OK);
+    reference_free(reference);
+    hp_detector_free(s->detector);
+}
+
+/* Whatever is found in a stretch is what is found of the whole walk; and where neither functions
+ * nor extensions nor full paths matter, it is all that lies within the stretch. */
+static void stretches_of_walks(void **state)
+{
+    static const char *const plain[] = {"bl", "wpp", "forward"};
+    struct stretches *s = malloc(sizeof *s);
+    uint64_t found = 0, pieces = 0, within = 0, all = 0;
+    (void)state;
+    assert_non_null(s);
+    for (seed = 1; seed <= 900; seed++) {
+        struct world w;
+        struct hp_ppcr ppcr;
+        bool complete = seed % 3 == 0;
+        world_init(&w, seed);
+        ppcr = random_ppcr(&w.random);
+        if (complete)
+            assert_true(reference_preset(plain[random_below(&w.random, 3)], &ppcr));
+        if (complete)
+            ppcr.max_length = HP_PATH_MAX_LENGTH;
+        if (ppcr.metric > HP_METRIC_INSTRUCTIONS)
+            ppcr.metric = HP_METRIC_EXECUTIONS;
+        walk_stretches(s, &ppcr, complete || seed % 3 == 1 ? NULL : &w.frames, &w, complete);
+        found += s->n_found;
+        pieces += s->n_pieces;
+        within += complete ? 0 : s->n_within;
+        all += complete ? 0 : s->n_found;
+        hp_code_free(w.code);
+    }
+    free(s);
+    assert_in_range(found, 100000, UINT64_MAX);
+    assert_in_range(pieces, 10000, UINT64_MAX);
+    assert_true(all > within / 2); /* of the others, most */
+    seed = 0;
+}
+
 static int say_seed(void **state)
 {
     (void)state;
@@ -385,6 +506,7 @@ static int say_seed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(random_walks, say_seed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(random_walks, say_seed),
+                                       cmocka_unit_test_teardown(stretches_of_walks, say_seed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
