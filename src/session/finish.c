@@ -295,7 +295,9 @@ static enum hp_err fill(struct hp_session *s, struct hp_profile *profile)
 {
     const char *what;
     HP_TRY(describe(profile, s->run));
-    HP_TRY(s->reader ? note_replay(s, profile) : note_live(s, profile));
+    HP_TRY(s->recorded ? s->recorded->note(s->recorded, profile)
+           : s->reader ? note_replay(s, profile)
+                       : note_live(s, profile));
     HP_TRY(hp_name_generated(s, profile));
     HP_TRY(finish_profilers(s, profile));
     profile->run.arch = hp_code_arch(s->code);

@@ -61,6 +61,8 @@ char *const *hp_session_command(const struct hp_session *s)
 
 const char *hp_session_text(const struct hp_session *s, uint32_t id)
 {
+    if (s->recorded)
+        return NULL;
     return s->reader ? hp_trace_reader_string(s->reader, id) : hp_live_string(s->live, id);
 }
 
@@ -345,7 +347,7 @@ static int shell_status(int status)
 static enum hp_err store_strings(struct hp_session *s)
 {
     const uint32_t *ids;
-    size_t n = hp_pipeline_execs(s->pipeline, &ids);
+    size_t n = s->live ? hp_pipeline_execs(s->pipeline, &ids) : 0;
     for (size_t i = 0; i < n && s->writer; i++) {
         const char *text = hp_live_string(s->live, ids[i]);
         if (text)
@@ -607,4 +609,32 @@ enum hp_err hp_session_replay(const struct hp_session_settings *settings, const 
     enum hp_err err = replay(&s);
     call_tick(&s, true);
     return err == HP_OK ? use_results(&s, profile) : err;
+}
+
+/* --- What somebody else recorded -------------------------------------------------------------- */
+
+enum hp_err hp_session_take(const struct hp_session_settings *settings,
+                            struct hp_recorded *recorded, struct hp_profile **profile)
+{
+    struct hp_session s HP_CLEANUP(close_session) = {
+        .settings = settings, .recorded = recorded, .run = &recorded->run};
+    *profile = NULL;
+    HP_TRY(plan_replay(&s));
+    HP_TRY(open_session(&s));
+    HP_TRY(open_pipeline(&s, NULL));
+    enum hp_err err = recorded->deliver(recorded, s.code, &s.consumer);
+    call_tick(&s, true);
+    return err == HP_OK ? use_results(&s, profile) : err;
+}
+
+enum hp_err hp_session_keep(const struct hp_session_settings *settings,
+                            struct hp_recorded *recorded, const char *trace_path)
+{
+    struct hp_session s HP_CLEANUP(close_session) = {.settings = settings,
+                                                     .recorded = recorded,
+                                                     .run = &recorded->run,
+                                                     .trace_path = trace_path};
+    HP_TRY(open_session(&s));
+    HP_TRY(recorded->deliver(recorded, s.code, &s.consumer));
+    return finish_trace(&s);
 }

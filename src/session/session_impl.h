@@ -8,6 +8,7 @@
 #include "hotpath/session.h"
 #include "hotpath/trace.h"
 #include "profiler/pipeline.h"
+#include "session/recorded.h"
 #include "session/selection.h"
 #include "symbols/functions.h"
 
@@ -49,6 +50,7 @@ struct hp_session {
     struct hp_consumer *next;       /* that of the pipeline, or NULL */
     struct hp_trace_writer *writer; /* NULL: no trace is written */
     struct hp_trace_reader *reader; /* NULL: not a replay */
+    struct hp_recorded *recorded;   /* NULL: not somebody else's */
     struct hp_live *live;           /* NULL: a replay */
     struct hp_live_stats live_stats;
     struct hp_steering steering;
