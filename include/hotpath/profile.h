@@ -511,6 +511,32 @@ struct hp_ptraces_event {
     uint64_t insns_before, traced_before, insns_after, traced_after;
 };
 
+/* Of a function, block, edge, path or loop of a profile that is estimated from samples: what they
+ * show of it. The estimate's relative standard error is the root of `squares`, divided by `sum`. */
+struct hp_psamples {
+    uint32_t item;
+    uint64_t samples; /* that show it */
+    uint64_t sum;     /* instructions, executions, iterations in all of them */
+    uint64_t squares; /* of what each shows */
+};
+
+/* Executions of a loop that samples show; as they are, not scaled to the run. */
+struct hp_ploop_seen {
+    uint32_t loop;
+    uint8_t whole;       /* from begin to end; else its begin or end was not seen */
+    uint64_t iterations; /* exactly, or at least */
+    uint64_t count;
+};
+
+/* Cycles from one taken branch to the next, as samples show them; not scaled. */
+struct hp_prun_cycles {
+    uint32_t first,
+        last;       /* blocks: control ran straight from one to the branch that ends the other */
+    uint64_t count; /* times that they are known */
+    uint64_t cycles, squares, min, max;
+    uint64_t unknown; /* times that they were not recorded */
+};
+
 /* Something a reader of the profile must know: a gap, an unobserved program, an uncertain count. */
 struct hp_pnote {
     const char *kind; /* short, fixed: "lost", "exec", "detached", "cut", ... */
@@ -562,6 +588,13 @@ struct hp_profile {
     struct hp_pcontext_rest *context_rests;
     struct hp_pinlined *inlined;
     struct hp_pinlined_range *inlined_ranges;
+    struct hp_psamples *function_samples;
+    struct hp_psamples *block_samples;
+    struct hp_psamples *edge_samples;
+    struct hp_psamples *path_samples;
+    struct hp_psamples *loop_samples;
+    struct hp_ploop_seen *loops_seen;
+    struct hp_prun_cycles *run_cycles;
     struct hp_pnote *notes;
     size_t n_insns, n_insn_tallies, n_insn_cycles, n_attributions, n_waits, n_samplers, n_windows;
     size_t n_modules, n_threads, n_functions, n_blocks, n_edges, n_calls, n_lines;
@@ -571,7 +604,8 @@ struct hp_profile {
     size_t n_loops, n_loop_counts, n_loop_trips, n_loop_blocks, n_model_loops;
     size_t n_hotspots, n_hotspot_branches, n_hotspot_blocks, n_hotspot_slices, n_traces_events;
     size_t n_thread_names, n_thread_times, n_syscalls, n_context_rests, n_inlined;
-    size_t n_inlined_ranges;
+    size_t n_inlined_ranges, n_function_samples, n_block_samples, n_edge_samples, n_path_samples;
+    size_t n_loop_samples, n_loops_seen, n_run_cycles;
     struct hp_profile_memory *memory; /* capacities and strings; private */
 };
 
@@ -660,6 +694,20 @@ HP_MUST_CHECK enum hp_err hp_profile_add_inlined(struct hp_profile *profile,
                                                  struct hp_pinlined **item);
 HP_MUST_CHECK enum hp_err hp_profile_add_inlined_range(struct hp_profile *profile,
                                                        struct hp_pinlined_range **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_function_samples(struct hp_profile *profile,
+                                                          struct hp_psamples **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_block_samples(struct hp_profile *profile,
+                                                       struct hp_psamples **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_edge_samples(struct hp_profile *profile,
+                                                      struct hp_psamples **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_path_samples(struct hp_profile *profile,
+                                                      struct hp_psamples **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_loop_samples(struct hp_profile *profile,
+                                                      struct hp_psamples **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_loop_seen(struct hp_profile *profile,
+                                                   struct hp_ploop_seen **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_run_cycles(struct hp_profile *profile,
+                                                    struct hp_prun_cycles **item);
 
 /* Adds a stat; normalizing joins those with the same part and name. */
 HP_MUST_CHECK enum hp_err hp_profile_add_stat(struct hp_profile *profile, const char *part,

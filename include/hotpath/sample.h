@@ -163,6 +163,25 @@ struct hp_sampler_stats {
 };
 const struct hp_sampler_stats *hp_sampler_stats(const struct hp_sampler *sampler);
 
+/* --- Samplers of hardware --------------------------------------------------------------------- */
+
+/* What samples of a kind of sampler know. Those of hardware come from `hotpath import`. */
+struct hp_sampler_about {
+    const char *name;    /* its samplers are called so, or so with settings behind a comma */
+    const char *of;      /* what is counted between samples: "ops"; "": as its settings say */
+    const char *latency; /* what its cycles are: "from fetch to retire ready" */
+    /* What its stages `execute` and `load` are called, where they are not ProfileMe's; NULL: they
+     * are. */
+    const char *execute, *load;
+    const char *unknown;     /* what it does not know, of what ProfileMe does; "": nothing */
+    bool executions;         /* a sample stands for so many executions; else for as many cycles */
+    bool fetches;            /* it knows fetches of code, not instructions */
+    bool aborted;            /* it knows instructions that did not retire */
+    uint32_t stages, events; /* which it knows: bits by enum hp_stage, enum hp_insn_event */
+};
+/* By the name of a sampler; what is not in the list is ProfileMe. */
+const struct hp_sampler_about *hp_sampler_about(const char *name);
+
 /* --- Estimates -------------------------------------------------------------------------------- */
 
 /* An estimated number of executions, events or cycles, with its 95 % confidence interval. */

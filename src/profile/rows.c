@@ -498,6 +498,51 @@ static enum hp_err check_inlined_range(const struct hp_profile *p, size_t i)
     return HP_OK;
 }
 
+/* --- Samples ---------------------------------------------------------------------------------- */
+
+#define SAMPLES(row, what)                                                                         \
+    SUM(row, samples, HELP("that show it")), SUM(row, sum, HELP(what " in all of them")),          \
+        SUM(row, squares, HELP("of what each shows"))
+static const struct hp_row_field function_samples_fields[] = {
+    COLUMN(function_samples, item, "function", INDEX, .to = HP_ROW_FUNCTION, .key = 1),
+    SAMPLES(function_samples, "instructions"),
+};
+static const struct hp_row_field block_samples_fields[] = {
+    COLUMN(block_samples, item, "block", INDEX, .to = HP_ROW_BLOCK, .key = 1),
+    SAMPLES(block_samples, "executions"),
+};
+static const struct hp_row_field edge_samples_fields[] = {
+    COLUMN(edge_samples, item, "edge", INDEX, .to = HP_ROW_EDGE, .key = 1),
+    SAMPLES(edge_samples, "executions"),
+};
+static const struct hp_row_field path_samples_fields[] = {
+    COLUMN(path_samples, item, "path", INDEX, .to = HP_ROW_PATH, .key = 1),
+    SAMPLES(path_samples, "executions"),
+};
+static const struct hp_row_field loop_samples_fields[] = {
+    COLUMN(loop_samples, item, "loop", INDEX, .to = HP_ROW_LOOP, .key = 1),
+    SAMPLES(loop_samples, "iterations"),
+};
+
+static const struct hp_row_field loops_seen_fields[] = {
+    INDEX(loop_seen, loop, LOOP, .key = 1),
+    FIELD(loop_seen, whole, U8, .key = 2, .max = 1,
+          HELP("1: from begin to end; 0: its begin or end was not seen")),
+    FIELD(loop_seen, iterations, U64, .key = 3, .positive = true, HELP("exactly, or at least")),
+    SUM(loop_seen, count, HELP("executions, not scaled to the run")),
+};
+
+static const struct hp_row_field run_cycles_fields[] = {
+    INDEX(run_cycles, first, BLOCK, .key = 1, HELP("where control came to")),
+    INDEX(run_cycles, last, BLOCK, .key = 2, HELP("that the next taken branch ends")),
+    SUM(run_cycles, count, HELP("times that the cycles are known, not scaled to the run")),
+    SUM(run_cycles, cycles),
+    SUM(run_cycles, squares),
+    FIELD(run_cycles, min, U64, .join = HP_JOIN_MIN, AT_MOST("max"), HELP("cycles")),
+    FIELD(run_cycles, max, U64, .join = HP_JOIN_MAX, AT_MOST("cycles"), HELP("cycles")),
+    SUM(run_cycles, unknown, HELP("times that they were not recorded")),
+};
+
 static const struct hp_row_field notes_fields[] = {
     FIELD(note, kind, TEXT, .key = 1), FIELD(note, text, TEXT, .key = 2), SUM(note, count)};
 
@@ -608,6 +653,30 @@ const struct hp_row_format hp_row_formats[HP_ROW_KINDS] = {
                               "ranges of inlined functions",
                               "a byte range of a block, and a function that was inlined there",
                               ROWS(inlined_ranges), LATER, .check = check_inlined_range},
+    [HP_ROW_FUNCTION_SAMPLES] =
+        {"function_sample", "samples of a function", "samples of functions",
+         "a function of a profile that is estimated from samples: what they show",
+         ROWS(function_samples), LATER, NOT_ZERO},
+    [HP_ROW_BLOCK_SAMPLES] = {"block_sample", "samples of a block", "samples of blocks",
+                              "a block of a profile that is estimated from samples: what they show",
+                              ROWS(block_samples), LATER, NOT_ZERO},
+    [HP_ROW_EDGE_SAMPLES] = {"edge_sample", "samples of an edge", "samples of edges",
+                             "an edge of a profile that is estimated from samples: what they show",
+                             ROWS(edge_samples), LATER, NOT_ZERO},
+    [HP_ROW_PATH_SAMPLES] = {"path_sample", "samples of a path", "samples of paths",
+                             "a path of a profile that is estimated from samples: what they show",
+                             ROWS(path_samples), LATER, NOT_ZERO},
+    [HP_ROW_LOOP_SAMPLES] = {"loop_sample", "samples of a loop", "samples of loops",
+                             "a loop of a profile that is estimated from samples: what they show",
+                             ROWS(loop_samples), LATER, NOT_ZERO},
+    [HP_ROW_LOOP_SEEN] = {"loop_seen", "execution of a loop that was seen",
+                          "executions of loops that were seen",
+                          "executions of a loop that samples show", ROWS(loops_seen), LATER,
+                          NOT_ZERO},
+    [HP_ROW_RUN_CYCLES] =
+        {"run_cycle", "cycles of a run", "cycles of runs",
+         "a run of blocks between two taken branches of samples: cycles from one to the other",
+         ROWS(run_cycles), LATER, NOT_ZERO},
     [HP_ROW_NOTE] = {NAMES("note"), "something to know about the data", ROWS(notes), ID},
 };
 

@@ -57,6 +57,13 @@
     KIND(SYSCALL, syscall, hp_psyscall)                                                            \
     KIND(INLINED, inlined, hp_pinlined)                                                            \
     KIND(INLINED_RANGE, inlined_range, hp_pinlined_range)                                          \
+    KIND(FUNCTION_SAMPLES, function_samples, hp_psamples)                                          \
+    KIND(BLOCK_SAMPLES, block_samples, hp_psamples)                                                \
+    KIND(EDGE_SAMPLES, edge_samples, hp_psamples)                                                  \
+    KIND(PATH_SAMPLES, path_samples, hp_psamples)                                                  \
+    KIND(LOOP_SAMPLES, loop_samples, hp_psamples)                                                  \
+    KIND(LOOP_SEEN, loop_seen, hp_ploop_seen)                                                      \
+    KIND(RUN_CYCLES, run_cycles, hp_prun_cycles)                                                   \
     KIND(NOTE, note, hp_pnote)
 
 #define HP_ROW_KIND(kind, name, type) HP_ROW_##kind,

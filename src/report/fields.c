@@ -3,6 +3,8 @@
 
 #include "text/number.h"
 
+#include <math.h>
+
 /* --- Columns ---------------------------------------------------------------------------------- */
 
 void hp_fields_bind(struct hp_bound_fields *fields, const struct hp_view *view,
@@ -13,6 +15,8 @@ void hp_fields_bind(struct hp_bound_fields *fields, const struct hp_view *view,
         if (f->ordered && tables && !tables->inclusive_known)
             continue;
         if (f->timed && tables && !tables->profile->n_thread_times)
+            continue;
+        if (f->needs && tables && !hp_profile_n_rows(tables->profile, f->needs))
             continue;
         struct hp_bound_field *to = &fields->fields[fields->n++];
         *to = (struct hp_bound_field){.field = f, .kind = f->of ? f->of->kind : view->item};
@@ -27,6 +31,18 @@ struct hp_cell hp_cell_place(const struct hp_field_input *in, struct hp_place pl
 {
     hp_tables_place(in->tables, place, in->buffer);
     return hp_cell_text(hp_strbuf_text(in->buffer));
+}
+
+#define NORMAL_95 1.96
+
+struct hp_cell hp_field_error(const struct hp_field_input *in)
+{
+    size_t n;
+    const struct hp_psamples *samples =
+        hp_items(in->tables->profile, (enum hp_row_kind)in->field->value, in->row->item, &n);
+    if (!n || in->row->thread != HP_PROFILE_NONE || !samples->sum)
+        return hp_cell_none();
+    return hp_cell_fraction(NORMAL_95 * sqrt((double)samples->squares) / (double)samples->sum);
 }
 
 static struct hp_cell number_cell(const struct hp_field_input *in, enum hp_field_as as,

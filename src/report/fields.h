@@ -97,6 +97,7 @@ struct hp_field {
     enum hp_field_kind kind;
     bool ordered; /* needs the order of execution: not there when a run was only counted */
     bool timed;   /* needs the times of threads: likewise in profiles without */
+    enum hp_row_kind needs; /* not there in profiles without rows of this kind; 0: it needs none */
     enum hp_field_from from;
     uint8_t value; /* or what `get` and `list` make of it */
     uint16_t offset;
@@ -170,6 +171,10 @@ static inline struct hp_cell hp_cell_none(void)
 {
     return (struct hp_cell){.kind = HP_CELL_NONE};
 }
+
+/* A `get`: of the item, from the profile's rows of the kind `value`, what samples tell of how sure
+ * it is: 1.96 standard errors, as a fraction. For the whole run, not for a thread. */
+struct hp_cell hp_field_error(const struct hp_field_input *input);
 
 /* "module+0xoffset", in the input's buffer. */
 struct hp_cell hp_cell_place(const struct hp_field_input *input, struct hp_place place);

@@ -38,8 +38,10 @@ bool hp_print_is_there(const struct hp_tables *tables, const struct hp_view *vie
     const struct hp_profile *p = tables->profile;
     if (!view->there[0])
         return view->is_there ? view->is_there(p) : hp_print_is_counted(tables);
-    return hp_profile_n_rows(p, view->there[0]) ||
-           (view->there[1] && hp_profile_n_rows(p, view->there[1]));
+    for (size_t i = 0; i < sizeof view->there / sizeof *view->there; i++)
+        if (view->there[i] && hp_profile_n_rows(p, view->there[i]))
+            return true;
+    return false;
 }
 
 bool hp_print_is_asked(const struct hp_tables *tables, const struct hp_view *view)

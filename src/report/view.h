@@ -36,7 +36,7 @@ struct hp_view {
     enum hp_line_detail lines; /* that its text needs */
     bool overview;             /* part of the default view */
     /* It is there when the profile has rows of one of these kinds (0: of none), */
-    enum hp_row_kind there[2];
+    enum hp_row_kind there[3];
     bool (*is_there)(
         const struct hp_profile *profile); /* or as this says; NULL: code was counted */
 
@@ -88,7 +88,7 @@ struct hp_view {
 /* In the order in which they are listed and printed, "all" last; hp_views is ended by NULL. */
 extern const struct hp_view *const hp_views[];
 /* clang-format off */
-#define HP_VIEWS(V) V(summary) V(functions) V(blocks) V(edges) V(calls) V(callers) V(contexts) V(lines) \
+#define HP_VIEWS(V) V(summary) V(functions) V(blocks) V(edges) V(runs) V(calls) V(callers) V(contexts) V(lines) \
     V(processes) V(threads) V(modules) V(loops) V(paths) V(predictions) V(hotspots) V(loop_models) V(partition) \
     V(syscalls) V(syscall_paths) V(machine) V(traces) V(instructions) V(cpi) V(sampling) V(all)
 /* clang-format on */

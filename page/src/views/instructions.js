@@ -15,6 +15,9 @@ const OF_STAGES = { colour: stageColour, meaning: STAGES, label: "Stage" };
 /** Mean cycles from fetch to retirement; the load is part of the execution. */
 const latency = (insn) => Object.keys(STAGES).reduce((sum, stage) => sum + (insn.latency?.[stage] ?? 0), 0);
 
+/** Not known where hardware counted cycles between samples. */
+const times = (retired) => (retired === null ? "" : count(retired));
+
 const place = (model, insn) => model.line(insn.file, insn.line) || insn.address;
 
 function columns(model) {
@@ -23,7 +26,7 @@ function columns(model) {
         { label: "Cycles", number: true, width: "8.5rem", value: (row) => instructions[row].cycles, cell: (row) => bar(instructions[row].share, functionColour(instructions[row].function), instructions[0].share) },
         { label: "Instruction", value: (row) => instructions[row].text, cell: (row) => h("code", { class: "name", title: model.instructionText(row) }, model.instructionText(row)) },
         { label: "Causes", low: true, width: "9rem", cell: (row) => causeBar(instructions[row]) },
-        { label: "Times", number: true, low: true, width: "7rem", value: (row) => instructions[row].retired, cell: (row) => count(instructions[row].retired) },
+        { label: "Times", number: true, low: true, width: "7rem", value: (row) => instructions[row].retired ?? 0, cell: (row) => times(instructions[row].retired) },
         { label: "Each", number: true, width: "4.5rem", value: (row) => instructions[row].cpi ?? 0, cell: (row) => decimals(instructions[row].cpi ?? 0), title: "Cycles an execution" },
         { label: "Latency", number: true, low: true, width: "5.5rem", value: (row) => latency(instructions[row]), cell: (row) => decimals(latency(instructions[row])), title: "Mean cycles from fetch until it retires" },
         { label: "Where", low: true, width: "12rem", value: (row) => place(model, instructions[row]) },
@@ -81,7 +84,7 @@ function show(model, row) {
                 ["Function", functionLink(model, insn.function)],
                 insn.inlined && ["Inlined from", insn.inlined],
                 ["Cycles", `${count(insn.cycles)} (${share(insn.share)})`],
-                ["Executed", `${count(insn.retired)} times`],
+                insn.retired !== null && ["Executed", `${count(insn.retired)} times`],
                 ["Each", `${decimals(insn.cpi ?? 0)} cycles`],
                 insn.wrong_path > 0 && ["On wrong paths", count(insn.wrong_path)],
                 insn.wasted_slots && ["Wasted slots", estimate(insn.wasted_slots)],

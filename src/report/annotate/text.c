@@ -66,7 +66,9 @@ static void put_stages(const struct hp_insn_facts *facts, struct hp_strbuf *cell
 {
     for (int i = HP_STAGE_MAP; i <= HP_STAGE_RETIRE; i++)
         hp_strbuf_format(cell, "%s%s", i ? "/" : "",
-                         HP_SHORT(hp_insn_stage(facts, (enum hp_stage)i).value));
+                         hp_insn_has_stage(facts, (enum hp_stage)i)
+                             ? HP_SHORT(hp_insn_stage(facts, (enum hp_stage)i).value)
+                             : "-");
 }
 
 /* "L2 20% L1 30%": the events that cost something, worst first. */
@@ -245,7 +247,7 @@ static double fill_code(void *context, size_t i, struct hp_strbuf *cells)
     if (n.times.value > 0 || a->by != HP_ANNOTATE_SAMPLES)
         hp_put_estimate(n.times, &cells[1]);
     if (hp_insn_tally(&n.facts)->retired) {
-        hp_put_cycles(hp_insn_cycles(&n.facts).value / hp_insn_retired(&n.facts).value, &cells[2]);
+        hp_put_cycles(hp_insn_each(&n.facts), &cells[2]);
         put_stages(&n.facts, &cells[3]);
         put_events(a, &n.facts, &cells[4]);
     }

@@ -24,6 +24,10 @@ static const struct hp_field fields[] = {
     {"file", "source of its first instruction", .of = &source},
     {"line", "likewise", .of = &source},
     {"version", "tells apart other code seen at the same place", HP_COLUMN},
+    {"error",
+     "of a profile of samples: half of the 95 % interval, as a fraction of `count`; null: not "
+     "known",
+     .get = hp_field_error, .value = HP_ROW_BLOCK_SAMPLES, .needs = HP_ROW_BLOCK_SAMPLES},
     {0}};
 
 static void put_code(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
@@ -43,6 +47,7 @@ static const struct hp_column columns[] = {
     {"share", .right = true, .heat = true},
     {"instructions", .field = "weight", .right = true},
     {"count", .right = true},
+    {"±", .field = "error", .right = true},
     {"length", .field = "instructions", .right = true},
     {"block", .put = put_code, .flexible = true, .cut = HP_CUT_NAME},
     {"where", .put = put_where, .flexible = true},

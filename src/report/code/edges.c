@@ -9,6 +9,10 @@ static const struct hp_field fields[] = {
     {"kind", "as that of a block", HP_NAMED("flow"), .as = HP_AS_FLOW},
     {"taken", "false: it fell through", HP_COLUMN, .as = HP_AS_FLAG},
     {"count", "executions", HP_COUNTED(0)},
+    {"error",
+     "of a profile of samples: half of the 95 % interval, as a fraction of `count`; null: not "
+     "known",
+     .get = hp_field_error, .value = HP_ROW_EDGE_SAMPLES, .needs = HP_ROW_EDGE_SAMPLES},
     {0}};
 
 /* Sets how often a branch is taken, below 0 where there is no choice, for the `n` edges of it. */
@@ -60,6 +64,7 @@ static void put_to(const struct hp_text *in, const struct hp_row *row, struct hp
 
 static const struct hp_column columns[] = {
     {"count", .right = true},
+    {"±", .field = "error", .right = true},
     {"taken %", .put = put_taken, .right = true},
     {"kind", .put = put_kind},
     {"from", .put = put_from, .flexible = true, .cut = HP_CUT_NAME},

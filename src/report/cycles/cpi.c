@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where cycles went (the CPI stack): the run, and its parts. */
+/* Where cycles went (the CPI stack): the run, and its parts; exactly, or as a sampler says. */
 #include "base/base.h"
 #include "profile/agreement.h"
 #include "report/fields.h"
@@ -50,8 +50,10 @@ struct hp_cpi_item {
     uint32_t insn; /* the first of it */
     uint32_t loop; /* by loop; HP_PROFILE_NONE: in none */
     uint64_t retired;
-    uint64_t all;            /* parts of cycles */
-    double parts[HP_CAUSES]; /* of these */
+    uint64_t all;                  /* parts of cycles */
+    double parts[HP_CAUSES];       /* of these */
+    struct hp_pinsn_tally sampled; /* where cycles were not attributed: of all its instructions;
+                                      `all` is the time that it stands for */
 };
 
 static int compare_items(const void *a, const void *b)
@@ -65,6 +67,26 @@ static void add_cycles(struct hp_cpi_item *item, const struct hp_pinsn_cycles *c
     item->parts[cycles->cause] += (double)cycles->parts;
     hp_add_up(&item->all, cycles->parts);
     item->insn = cycles->insn < item->insn ? cycles->insn : item->insn;
+}
+
+static void add_sampled(struct hp_cpi_item *item, const struct hp_insns *insns,
+                        const struct hp_pinsn_tally *tally)
+{
+    hp_insn_tally_merge(&item->sampled.tally, &tally->tally);
+    item->sampled.seen = tally->seen;
+    hp_add_up(&item->all, hp_insn_time(insns, &tally->tally));
+    item->insn = tally->insn < item->insn ? tally->insn : item->insn;
+}
+
+static bool is_sampled(const struct hp_insns *insns)
+{
+    return !insns->exact && insns->sampler && !insns->counted.n;
+}
+
+static struct hp_insn_facts facts_of(const struct hp_tables *tables, const struct hp_cpi_item *item)
+{
+    return (struct hp_insn_facts){
+        .run = &tables->insns, .about = tables->insns.about, .sampled = &item->sampled};
 }
 
 /* The run comes first, whatever the rest is by. */
@@ -91,6 +113,12 @@ static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables)
         add_cycles(&all[0], &p->insn_cycles[i]);
         if (n_groups)
             add_cycles(&items[groups[p->insn_cycles[i].insn]], &p->insn_cycles[i]);
+    }
+    for (size_t i = 0; is_sampled(insns) && i < insns->sampled.n; i++) {
+        const struct hp_pinsn_tally *t = &insns->sampled.tallies[i];
+        add_sampled(&all[0], insns, t);
+        if (n_groups)
+            add_sampled(&items[groups[t->insn]], insns, t);
     }
     all[0].retired = insns->retired;
     for (size_t i = 0; n_groups && i < insns->counted.n; i++) {
@@ -155,11 +183,30 @@ static struct where where_of(const struct hp_profile *p, enum hp_report_by by,
 
 enum { BY, NAME, ADDRESS, SOURCE_FILE, LINE, INSTRUCTIONS, CYCLES, SHARE, CPI };
 
+/* Of what a sampler says. */
+static struct hp_cell get_sampled(const struct hp_field_input *in)
+{
+    struct hp_insn_facts facts = facts_of(in->tables, &in->tables->cpi[in->row->item]);
+    bool counts = hp_insn_has_counts(&facts);
+    switch (in->field->value) {
+    case INSTRUCTIONS:
+        return counts ? hp_cell_number((uint64_t)(hp_insn_retired(&facts).value + 0.5))
+                      : hp_cell_none();
+    case CYCLES: return hp_cell_fraction(hp_insn_cycles(&facts).value);
+    default:
+        return facts.sampled->tally.retired ? hp_cell_fraction(hp_insn_each(&facts))
+                                            : hp_cell_none();
+    }
+}
+
 static struct hp_cell get(const struct hp_field_input *in)
 {
     const struct hp_tables *tables = in->tables;
     const struct hp_cpi_item *item = &tables->cpi[in->row->item];
     enum hp_report_by by = in->row->item == 0 ? HP_REPORT_BY_RUN : tables->by;
+    uint8_t value = in->field->value;
+    if (is_sampled(&tables->insns) && (value == INSTRUCTIONS || value == CYCLES || value == CPI))
+        return get_sampled(in);
     switch (in->field->value) {
     case BY: return hp_cell_text(hp_report_units[by].name);
     case NAME:
@@ -170,7 +217,7 @@ static struct hp_cell get(const struct hp_field_input *in)
     case LINE: return hp_cell_number(where_of(tables->profile, by, item).line);
     case INSTRUCTIONS: return hp_cell_number(item->retired);
     case CYCLES: return hp_cell_fraction((double)item->all / HP_CYCLE_PARTS);
-    case SHARE: return hp_cell_fraction(hp_number_share(item->all, tables->insns.parts));
+    case SHARE: return hp_cell_fraction(hp_number_share(item->all, tables->insns.weight));
     default:
         return item->retired ? hp_cell_fraction(hp_cpi_of(item->all, item->retired))
                              : hp_cell_none();
@@ -182,6 +229,14 @@ static void list_causes(const struct hp_field_input *in, struct hp_list *list)
     const double *parts = in->tables->cpi[in->row->item].parts;
     for (int i = 0; i < HP_CAUSES; i++)
         hp_list_named(list, hp_cause_name((enum hp_cause)i), parts[i] / HP_CYCLE_PARTS);
+}
+
+static void list_estimates(const struct hp_field_input *in, struct hp_list *list)
+{
+    struct hp_insn_facts facts = facts_of(in->tables, &in->tables->cpi[in->row->item]);
+    if (!is_sampled(&in->tables->insns))
+        facts.sampled = NULL;
+    hp_insn_list_estimates(&facts, list);
 }
 
 /* Only of the run, and only where windows of it were observed. */
@@ -208,7 +263,8 @@ static const struct hp_field fields[] = {
     {"file", "source file", .get = get, .value = SOURCE_FILE},
     {"line", "source line", .get = get, .value = LINE},
     {"instructions", "that retired", .get = get, .value = INSTRUCTIONS},
-    {"cycles", "that they are responsible for", .get = get, .value = CYCLES},
+    {"cycles", "that they are responsible for; by sampling their latencies", .get = get,
+     .value = CYCLES},
     {"share", "of `cycles` in all of them", .get = get, .value = SHARE},
     {"cpi", "`cycles` an instruction", .get = get, .value = CPI},
     {"causes", "cycles by cause", .list = list_causes, .list_kind = HP_LIST_NAMED},
@@ -216,6 +272,8 @@ static const struct hp_field fields[] = {
      "of the run, from windows: `windows`, `trusted`, `measured`, `instructions`, `cpi`, "
      "`cycles`; or null",
      .list = list_extrapolated, .list_kind = HP_LIST_VALUE},
+    {"estimates", "where a sampler alone saw it, what that says, as of an instruction; else null",
+     .list = list_estimates, .list_kind = HP_LIST_VALUE},
     {0}};
 
 /* --- The stack of the run --------------------------------------------------------------------- */
@@ -262,10 +320,30 @@ static enum hp_err print_stack(const struct hp_text *text)
 
 /* --- Of its parts ----------------------------------------------------------------------------- */
 
+static double fill_sampled(const struct hp_text *in, const struct hp_row *row,
+                           struct hp_strbuf *cells)
+{
+    const struct hp_tables *tables = in->tables;
+    const struct hp_cpi_item *item = &tables->cpi[row->item];
+    const struct hp_insn_facts facts = facts_of(tables, item);
+    double heat = hp_number_share(item->all, tables->insns.weight);
+    hp_strbuf_percent(&cells[0], heat);
+    hp_put_estimate(hp_insn_cycles(&facts), &cells[1]);
+    if (hp_insn_has_counts(&facts))
+        hp_put_estimate(hp_insn_retired(&facts), &cells[2]);
+    if (item->sampled.tally.retired)
+        hp_put_cycles(hp_insn_each(&facts), &cells[3]);
+    put_name(tables, row->item ? tables->by : HP_REPORT_BY_RUN, item, &cells[4]);
+    hp_insn_say(&facts, &cells[5]);
+    return heat;
+}
+
 static double fill(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cells)
 {
     const struct hp_tables *tables = in->tables;
     const struct hp_cpi_item *item = &tables->cpi[row->item];
+    if (is_sampled(&tables->insns))
+        return fill_sampled(in, row, cells);
     enum hp_cause causes[HP_CAUSES];
     size_t n = hp_causes_order(item->parts, causes);
     double heat = hp_number_share(item->all, tables->insns.parts);
@@ -285,16 +363,25 @@ static double fill(const struct hp_text *in, const struct hp_row *row, struct hp
 static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
 {
     const struct hp_tables *tables = text->tables;
+    bool sampled = is_sampled(&tables->insns);
     const struct hp_column columns[] = {
         {"share", .right = true, .heat = true},
         {"cycles", .right = true},
         {"instr.", .right = true},
-        {"CPI", .right = true},
+        {sampled ? "each" : "CPI", .right = true},
         {hp_report_units[tables->by].name, .flexible = true,
          .cut = tables->by == HP_REPORT_BY_FUNCTION ? HP_CUT_NAME : HP_CUT_MIDDLE},
-        {"causes", .flexible = true, .cut = HP_CUT_END},
+        {sampled ? "latencies; events" : "causes", .flexible = true, .cut = HP_CUT_END},
         {0}};
     HP_TRY(hp_print_cycles_head(tables, text->options, text->out));
+    if (sampled) {
+        size_t all = tables->by == HP_REPORT_BY_RUN ? rows->n : rows->n - 1;
+        size_t most = limit && limit < all ? limit : all;
+        HP_TRY(hp_print_rows(text, &hp_view_cpi, columns,
+                             &(struct hp_rows){.rows = rows->rows + (rows->n - all), .n = most}));
+        hp_print_more(text->out, all - most);
+        return HP_OK;
+    }
     if (!tables->insns.exact)
         return HP_OK;
     HP_TRY(print_stack(text));
@@ -330,7 +417,7 @@ const struct hp_view hp_view_cpi = {
     .each = "the run; with `--by` also function, loop, line or instruction",
     .order = "cycles, then address",
     .empty = "no cycles were attributed: --profile cycles --machine NAME",
-    .there = {HP_ROW_INSN_CYCLES, HP_ROW_WINDOW},
+    .there = {HP_ROW_INSN_CYCLES, HP_ROW_WINDOW, HP_ROW_SAMPLER},
     .make = make,
     .subject = subject,
     .is_head = is_head,

@@ -32,9 +32,12 @@ struct hp_insn_tallies hp_insn_tallies(const struct hp_profile *profile, const c
 struct hp_insns {
     /* what estimates are from: the first paired one, else the first; NULL: none */
     const struct hp_psampler *sampler;
-    struct hp_insn_tallies counted; /* of all executions */
-    struct hp_insn_tallies sampled; /* of the sampler */
-    struct hp_insn_tallies best;    /* the former, where there are any */
+    struct hp_insn_tallies counted;       /* of all executions */
+    struct hp_insn_tallies sampled;       /* of the sampler */
+    struct hp_insn_tallies fetches;       /* of a sampler of fetches besides; none: there is none */
+    const struct hp_psampler *fetcher;    /* that one */
+    const struct hp_sampler_about *about; /* what the sampler knows */
+    struct hp_insn_tallies best;          /* the former, where there are any */
     double scale; /* of estimates; 1 where there are exact tallies: both are of the windows then */
     bool exact;   /* cycles were attributed exactly */
     bool has_l3;  /* the machine does, as far as it can be seen */
@@ -46,8 +49,11 @@ struct hp_insns {
 
 void hp_insns_init(struct hp_insns *insns, const struct hp_profile *profile);
 
-/* Cycles from fetch to retire ready. */
+/* Cycles from fetch to retire ready, as far as these are known. */
 uint64_t hp_insn_latency(const struct hp_insn_tally *tally);
+/* The part of the time that a tally of the best ones stands for: its latency, or where cycles were
+ * counted between samples how many there are. */
+uint64_t hp_insn_time(const struct hp_insns *insns, const struct hp_insn_tally *tally);
 
 /* Cycles an instruction; 0 where none retired. */
 double hp_cpi_of(uint64_t parts, uint64_t retired);
@@ -66,9 +72,11 @@ enum hp_err hp_insn_groups(const struct hp_profile *profile, enum hp_report_by b
 
 struct hp_insn_facts {
     const struct hp_insns *run;
+    const struct hp_sampler_about *about; /* what `sampled` knows */
     uint32_t insn;
     /* NULL: not seen so. Below, `exact` is preferred; set it to NULL for what the sampler says. */
     const struct hp_pinsn_tally *exact, *sampled;
+    const struct hp_pinsn_tally *fetches; /* NULL: there was no sampler of fetches, or none of it */
     const struct hp_pinsn_cycles *cycles; /* exact, by cause */
     size_t n_cycles;
 };
@@ -80,6 +88,16 @@ const struct hp_insn_tally *hp_insn_tally(const struct hp_insn_facts *facts);
 
 /* Estimates: what is exact has low = value = high. */
 
+/* Whether it is known how often it was executed, and a stage, and an event. */
+bool hp_insn_has_counts(const struct hp_insn_facts *facts);
+bool hp_insn_has_stage(const struct hp_insn_facts *facts, enum hp_stage stage);
+bool hp_insn_has_event(const struct hp_insn_facts *facts, enum hp_insn_event event);
+/* What text calls a stage. */
+const char *hp_insn_stage_name(const struct hp_insn_facts *facts, enum hp_stage stage);
+
+/* The facts of the fetches of an instruction, which has some: latency and events are of those. */
+struct hp_insn_facts hp_insn_fetch_facts(const struct hp_insn_facts *facts);
+
 /* Executions, of as many in the tally. */
 struct hp_estimate hp_insn_count(const struct hp_insn_facts *facts, uint64_t n);
 struct hp_estimate hp_insn_retired(const struct hp_insn_facts *facts);
@@ -88,6 +106,8 @@ struct hp_estimate hp_insn_retired(const struct hp_insn_facts *facts);
  * which many overlap: they add up to more than the run has. */
 struct hp_estimate hp_insn_cycles(const struct hp_insn_facts *facts);
 struct hp_estimate hp_insn_latencies(const struct hp_insn_facts *facts);
+/* Cycles of an execution. */
+double hp_insn_each(const struct hp_insn_facts *facts);
 
 /* Of a retired execution: cycles in a stage, and how often it has an event. */
 struct hp_estimate hp_insn_stage(const struct hp_insn_facts *facts, enum hp_stage stage);
@@ -104,6 +124,13 @@ bool hp_insn_paired(const struct hp_insn_facts *facts, enum hp_insn_paired what,
 /* Its part of hp_insns.weight. */
 uint64_t hp_insn_weight(const struct hp_insn_facts *facts);
 
+/* "operands 3.1, load 38.2; l1d 38.0%": the stages that take most, and the events that are worth
+ * knowing. */
+void hp_insn_say(const struct hp_insn_facts *facts, struct hp_strbuf *text);
+struct hp_list;
+/* What the sampler says, as an object; null where it has none. */
+void hp_insn_list_estimates(const struct hp_insn_facts *facts, struct hp_list *list);
+
 /* The sentence why it takes its time, clean. */
 void hp_insn_why(const struct hp_tables *tables, const struct hp_insn_facts *facts,
                  struct hp_strbuf *text);
@@ -113,6 +140,7 @@ struct hp_why {
     enum hp_op op;
     bool has_l3;                  /* the machine does: else what misses L2 comes from memory */
     bool causes_known;            /* exactly */
+    bool merged;                  /* execution has all since dispatch in it */
     double causes[HP_CAUSES];     /* cycles an execution */
     double stages[HP_STAGES];     /* cycles an execution */
     double rates[HP_INSN_EVENTS]; /* of executions, 0 ... 1 */

@@ -45,17 +45,32 @@ struct hp_insn_tallies hp_insn_tallies(const struct hp_profile *p, const char *s
     return (struct hp_insn_tallies){n ? &p->insn_tallies[first] : NULL, n};
 }
 
+/* Of samplers, the first paired one, else the first of instructions; and the first of fetches. */
 static void find_sampler(struct hp_insns *insns, const struct hp_profile *p)
 {
     for (size_t i = 0; i < p->n_samplers; i++) {
         const struct hp_psampler *sampler = &p->samplers[i];
         struct hp_insn_tallies tallies = hp_insn_tallies(p, hp_text(sampler->name));
+        bool fetches = hp_sampler_about(hp_text(sampler->name))->fetches;
         bool better = !insns->sampler || (sampler->window && !insns->sampler->window);
-        if (tallies.n == 0 || !better || strcmp(hp_text(sampler->name), "exact") == 0)
+        if (tallies.n == 0 || strcmp(hp_text(sampler->name), "exact") == 0)
+            continue;
+        if (fetches && !insns->fetcher) {
+            insns->fetcher = sampler;
+            insns->fetches = tallies;
+        }
+        if (!better || fetches)
             continue;
         insns->sampler = sampler;
         insns->sampled = tallies;
     }
+    if (!insns->sampler) {
+        insns->sampler = insns->fetcher;
+        insns->sampled = insns->fetches;
+        insns->fetcher = NULL;
+        insns->fetches = (struct hp_insn_tallies){0};
+    }
+    insns->about = hp_sampler_about(insns->sampler ? hp_text(insns->sampler->name) : "");
 }
 
 uint64_t hp_insn_latency(const struct hp_insn_tally *tally)
@@ -64,6 +79,11 @@ uint64_t hp_insn_latency(const struct hp_insn_tally *tally)
     for (int i = HP_STAGE_MAP; i <= HP_STAGE_EXECUTE; i++)
         hp_add_up(&sum, tally->stages[i]);
     return sum;
+}
+
+uint64_t hp_insn_time(const struct hp_insns *insns, const struct hp_insn_tally *tally)
+{
+    return insns->counted.n || insns->about->executions ? hp_insn_latency(tally) : tally->fetched;
 }
 
 void hp_insns_init(struct hp_insns *insns, const struct hp_profile *p)
@@ -85,7 +105,7 @@ void hp_insns_init(struct hp_insns *insns, const struct hp_profile *p)
     for (size_t i = 0; i < insns->counted.n; i++)
         hp_add_up(&insns->retired, insns->counted.tallies[i].tally.retired);
     for (size_t i = 0; i < insns->best.n; i++)
-        hp_add_up(&latency, hp_insn_latency(&insns->best.tallies[i].tally));
+        hp_add_up(&latency, hp_insn_time(insns, &insns->best.tallies[i].tally));
     insns->weight = insns->exact ? insns->parts : latency;
     sum_windows(p, &insns->windows);
 }
@@ -125,9 +145,11 @@ struct hp_insn_facts hp_insn_facts(const struct hp_tables *tables, uint32_t insn
     const struct hp_profile *p = tables->profile;
     const struct hp_insns *run = &tables->insns;
     struct hp_insn_facts facts = {.run = run,
+                                  .about = run->about,
                                   .insn = insn,
                                   .exact = find_tally(&run->counted, insn),
-                                  .sampled = find_tally(&run->sampled, insn)};
+                                  .sampled = find_tally(&run->sampled, insn),
+                                  .fetches = find_tally(&run->fetches, insn)};
     facts.cycles = hp_items(p, HP_ROW_INSN_CYCLES, insn, &facts.n_cycles);
     return facts;
 }
@@ -149,6 +171,31 @@ static bool is_exact(const struct hp_insn_facts *facts)
     return facts->exact || !facts->sampled;
 }
 
+bool hp_insn_has_counts(const struct hp_insn_facts *facts)
+{
+    return is_exact(facts) || facts->about->executions;
+}
+
+bool hp_insn_has_stage(const struct hp_insn_facts *facts, enum hp_stage stage)
+{
+    return is_exact(facts) || facts->about->stages >> stage & 1;
+}
+
+bool hp_insn_has_event(const struct hp_insn_facts *facts, enum hp_insn_event event)
+{
+    return is_exact(facts) || facts->about->events >> event & 1;
+}
+
+const char *hp_insn_stage_name(const struct hp_insn_facts *facts, enum hp_stage stage)
+{
+    const struct hp_sampler_about *about = facts->about;
+    const char *name = is_exact(facts)             ? NULL
+                       : stage == HP_STAGE_EXECUTE ? about->execute
+                       : stage == HP_STAGE_LOAD    ? about->load
+                                                   : NULL;
+    return name ? name : hp_stage_name(stage);
+}
+
 static double distance_of(const struct hp_insn_facts *facts)
 {
     return hp_sample_distance(facts->run->sampler->interval, facts->run->sampler->window);
@@ -164,6 +211,14 @@ struct hp_estimate hp_insn_count(const struct hp_insn_facts *facts, uint64_t n)
 struct hp_estimate hp_insn_retired(const struct hp_insn_facts *facts)
 {
     return hp_insn_count(facts, hp_insn_tally(facts)->retired);
+}
+
+struct hp_insn_facts hp_insn_fetch_facts(const struct hp_insn_facts *facts)
+{
+    return (struct hp_insn_facts){.run = facts->run,
+                                  .about = hp_sampler_about(hp_text(facts->fetches->seen)),
+                                  .insn = facts->insn,
+                                  .sampled = facts->fetches};
 }
 
 static uint64_t parts_of(const struct hp_insn_facts *facts)
@@ -186,10 +241,20 @@ struct hp_estimate hp_insn_latencies(const struct hp_insn_facts *facts)
     double sum = (double)hp_insn_latency(tally), roots = 0;
     if (is_exact(facts))
         return exactly(sum);
+    if (!facts->about->executions)
+        return hp_insn_count(facts, tally->fetched);
     /* The root of the squares of a sum is at most the sum of those of its parts (Minkowski). */
     for (int i = HP_STAGE_MAP; i <= HP_STAGE_EXECUTE; i++)
         roots += sqrt((double)tally->stage_squares[i]);
     return hp_estimate_total(sum, roots * roots, distance_of(facts), facts->run->scale);
+}
+
+double hp_insn_each(const struct hp_insn_facts *facts)
+{
+    const struct hp_insn_tally *tally = hp_insn_tally(facts);
+    if (!hp_insn_has_counts(facts))
+        return hp_number_share(hp_insn_latency(tally), tally->retired);
+    return hp_insn_cycles(facts).value / hp_insn_retired(facts).value;
 }
 
 struct hp_estimate hp_insn_stage(const struct hp_insn_facts *facts, enum hp_stage stage)
@@ -229,7 +294,7 @@ bool hp_insn_paired(const struct hp_insn_facts *facts, enum hp_insn_paired what,
 uint64_t hp_insn_weight(const struct hp_insn_facts *facts)
 {
     const struct hp_pinsn_tally *t = facts->run->counted.n ? facts->exact : facts->sampled;
-    return facts->run->exact ? parts_of(facts) : t ? hp_insn_latency(&t->tally) : 0;
+    return facts->run->exact ? parts_of(facts) : t ? hp_insn_time(facts->run, &t->tally) : 0;
 }
 
 /* --- Why -------------------------------------------------------------------------------------- */
@@ -280,6 +345,7 @@ void hp_insn_why(const struct hp_tables *tables, const struct hp_insn_facts *fac
     struct hp_why why = {.op = (enum hp_op)tables->profile->insns[facts->insn].op,
                          .has_l3 = tables->insns.has_l3,
                          .causes_known = tables->insns.exact,
+                         .merged = !facts->exact && tables->insns.about->execute,
                          .trapped = retired > 0 ? fmin(trapped / retired, 1) : 1};
     for (size_t i = 0; i < facts->n_cycles; i++)
         why.causes[facts->cycles[i].cause] +=

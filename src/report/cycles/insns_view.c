@@ -24,7 +24,7 @@ static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables)
         add_row(&rows->rows[p->insn_cycles[i].insn], p->insn_cycles[i].parts, 0);
     for (size_t i = 0; i < insns->best.n; i++) {
         const struct hp_pinsn_tally *t = &insns->best.tallies[i];
-        add_row(&rows->rows[t->insn], insns->exact ? 0 : hp_insn_latency(&t->tally),
+        add_row(&rows->rows[t->insn], insns->exact ? 0 : hp_insn_time(insns, &t->tally),
                 t->tally.fetched);
     }
     rows->n = 0;
@@ -47,8 +47,16 @@ enum { CAUSES, LATENCY, RATES };
 /* Executions, rounded. */
 static struct hp_cell count(const struct hp_insn_facts *facts, uint64_t n)
 {
+    if (!hp_insn_has_counts(facts))
+        return hp_cell_none();
     double value = hp_insn_count(facts, n).value;
     return hp_cell_number(value < 1.8e19 ? (uint64_t)(value + 0.5) : UINT64_MAX);
+}
+
+/* The same of what may not have retired. */
+static struct hp_cell count_aborted(const struct hp_insn_facts *facts, uint64_t n)
+{
+    return facts->exact || facts->about->aborted ? count(facts, n) : hp_cell_none();
 }
 
 static struct hp_cell get(const struct hp_field_input *in)
@@ -65,15 +73,15 @@ static struct hp_cell get(const struct hp_field_input *in)
             return hp_cell_none();
         return hp_cell_number(facts.sampled ? facts.sampled->tally.fetched : 0);
     case RETIRED: return count(&facts, tally->retired);
-    case FETCHED: return count(&facts, tally->fetched);
-    case WRONG_PATH: return count(&facts, tally->wrong_path);
-    case TRAPPED: return count(&facts, tally->trapped);
+    case FETCHED: return count_aborted(&facts, tally->fetched);
+    case WRONG_PATH: return count_aborted(&facts, tally->wrong_path);
+    case TRAPPED: return count_aborted(&facts, tally->trapped);
     case CYCLES: return hp_cell_fraction(hp_insn_cycles(&facts).value);
     case SHARE: return hp_cell_fraction(share_of(&facts));
     case CPI:
         if (tally->retired == 0)
             return hp_cell_none();
-        return hp_cell_fraction(hp_insn_cycles(&facts).value / hp_insn_retired(&facts).value);
+        return hp_cell_fraction(hp_insn_each(&facts));
     default:
         hp_insn_why(in->tables, &facts, in->buffer);
         return hp_cell_text(hp_strbuf_text(in->buffer));
@@ -89,7 +97,8 @@ static void put_numbers(const struct hp_insn_facts *facts, unsigned by, struct h
         hp_list_named(list, hp_cause_name((enum hp_cause)facts->cycles[i].cause),
                       (double)facts->cycles[i].parts / HP_CYCLE_PARTS);
     for (int i = 0; by == LATENCY && i < HP_STAGES; i++)
-        put(list, hp_stage_name((enum hp_stage)i), hp_insn_stage(facts, (enum hp_stage)i));
+        if (hp_insn_has_stage(facts, (enum hp_stage)i))
+            put(list, hp_stage_name((enum hp_stage)i), hp_insn_stage(facts, (enum hp_stage)i));
     for (int i = 0; by == RATES && i < HP_INSN_EVENTS; i++)
         if (events[i])
             put(list, hp_insn_event_name((enum hp_insn_event)i),
@@ -138,19 +147,21 @@ static void list_waits(const struct hp_field_input *in, struct hp_list *list)
     }
 }
 
-/* What the sampler says. */
-static void list_estimates(const struct hp_field_input *in, struct hp_list *list)
+void hp_insn_list_estimates(const struct hp_insn_facts *of, struct hp_list *list)
 {
-    struct hp_insn_facts facts = hp_insn_facts(in->tables, in->row->item);
+    struct hp_insn_facts facts = *of;
     facts.exact = NULL;
     const struct hp_insn_tally *tally = hp_insn_tally(&facts);
+    bool counts = hp_insn_has_counts(&facts);
     if (!hp_list_begin_known(list, facts.sampled))
         return;
     if (list->json)
         hp_json_put_string(list->json, "sampler", facts.sampled->seen);
-    hp_list_estimate(list, "retired", hp_insn_count(&facts, tally->retired));
-    hp_list_estimate(list, "fetched", hp_insn_count(&facts, tally->fetched));
-    if (list->json) {
+    if (counts)
+        hp_list_estimate(list, "retired", hp_insn_count(&facts, tally->retired));
+    if (facts.about->aborted)
+        hp_list_estimate(list, "fetched", hp_insn_count(&facts, tally->fetched));
+    if (list->json && facts.about->aborted) {
         hp_list_estimate(list, "wrong_path", hp_insn_count(&facts, tally->wrong_path));
         hp_list_estimate(list, "trapped", hp_insn_count(&facts, tally->trapped));
     }
@@ -161,6 +172,30 @@ static void list_estimates(const struct hp_field_input *in, struct hp_list *list
         put_numbers(&facts, by, list, hp_list_estimate);
         hp_list_end(list);
     }
+    hp_list_end(list);
+}
+
+/* What the sampler says. */
+static void list_estimates(const struct hp_field_input *in, struct hp_list *list)
+{
+    struct hp_insn_facts facts = hp_insn_facts(in->tables, in->row->item);
+    hp_insn_list_estimates(&facts, list);
+}
+
+/* What another sampler says of its fetches. */
+static void list_fetches(const struct hp_field_input *in, struct hp_list *list)
+{
+    struct hp_insn_facts facts = hp_insn_facts(in->tables, in->row->item);
+    if (!hp_list_begin_known(list, facts.fetches))
+        return;
+    struct hp_insn_facts fetches = hp_insn_fetch_facts(&facts);
+    if (list->json)
+        hp_json_put_string(list->json, "sampler", facts.fetches->seen);
+    hp_list_estimate(
+        list, "fetches",
+        hp_estimate_count(facts.fetches->tally.fetched, (double)facts.run->fetcher->interval, 1));
+    put_numbers(&fetches, LATENCY, list, hp_list_estimate);
+    put_numbers(&fetches, RATES, list, hp_list_estimate);
     hp_list_end(list);
 }
 
@@ -198,6 +233,10 @@ static const struct hp_field fields[] = {
      "what the sampler says: `sampler`, `retired`, `fetched`, `wrong_path`, `trapped`, `cycles`, "
      "`latency`, `rates`; or null",
      .list = list_estimates, .list_kind = HP_LIST_VALUE},
+    {"fetches",
+     "what a sampler of fetches says: `sampler`, `fetches`, `map`: cycles of a fetch, `l1i`, "
+     "`itlb`; or null",
+     .list = list_fetches, .list_kind = HP_LIST_VALUE},
     {"why", "a sentence why it takes its time", .get = get, .value = WHY},
     {0}};
 
@@ -239,8 +278,9 @@ enum hp_err hp_print_cycles_head(const struct hp_tables *tables,
                              HP_FIXED(hp_cpi_of(insns->parts, insns->retired), 3));
     } else {
         hp_strbuf_clean(&text, insns->sampler->name);
-        hp_strbuf_format(&text, ": %s samples; cycles are from fetch to retire ready, and overlap",
-                         HP_GROUPED(insns->sampler->samples));
+        hp_strbuf_format(&text, ": %s samples; cycles are %s%s",
+                         HP_GROUPED(insns->sampler->samples), insns->about->latency,
+                         insns->about->executions ? ", and overlap" : "");
     }
     return hp_print_line(&text, options, out);
 }
@@ -262,9 +302,10 @@ static double fill(const struct hp_text *in, const struct hp_row *row, struct hp
     struct hp_estimate cycles = hp_insn_cycles(&facts), retired = hp_insn_retired(&facts);
     hp_strbuf_percent(&cells[0], share_of(&facts));
     hp_put_estimate(cycles, &cells[1]);
-    hp_put_estimate(retired, &cells[2]);
+    if (hp_insn_has_counts(&facts))
+        hp_put_estimate(retired, &cells[2]);
     if (retired.value > 0)
-        hp_put_cycles(cycles.value / retired.value, &cells[3]);
+        hp_put_cycles(hp_insn_each(&facts), &cells[3]);
     if (*hp_text(insn->file)) {
         hp_put_source_place(hp_base_name(insn->file), insn->line, &cells[4]);
         hp_strbuf_add(&cells[4], " ");
@@ -279,9 +320,10 @@ static void say_stages(const struct hp_insn_facts *facts, struct hp_strbuf *text
 {
     for (int i = 0; i < HP_STAGES; i++) {
         struct hp_estimate stage = hp_insn_stage(facts, (enum hp_stage)i);
-        if (stage.value < 0.05)
+        if (stage.value < 0.05 || !hp_insn_has_stage(facts, (enum hp_stage)i))
             continue;
-        hp_strbuf_format(text, "%s%s ", text->length ? ", " : "", hp_stage_name((enum hp_stage)i));
+        hp_strbuf_format(text, "%s%s ", text->length ? ", " : "",
+                         hp_insn_stage_name(facts, (enum hp_stage)i));
         hp_put_cycles(stage.value, text);
         hp_put_interval(stage, text);
     }
@@ -306,6 +348,25 @@ static void say_rates(const struct hp_insn_facts *facts, struct hp_strbuf *text)
     }
 }
 
+void hp_insn_say(const struct hp_insn_facts *facts, struct hp_strbuf *text)
+{
+    say_stages(facts, text);
+    say_rates(facts, text);
+}
+
+/* "; fetches 5.1 cycles, l1i 12.0%" */
+static void say_fetches(const struct hp_insn_facts *facts, struct hp_strbuf *text)
+{
+    if (!facts->fetches)
+        return;
+    struct hp_insn_facts fetches = hp_insn_fetch_facts(facts);
+    struct hp_estimate cycles = hp_insn_stage(&fetches, HP_STAGE_MAP);
+    hp_strbuf_format(text, "%sfetches ", text->length ? "; " : "");
+    hp_put_cycles(cycles.value, text);
+    hp_put_interval(cycles, text);
+    say_rates(&fetches, text);
+}
+
 static void say_wasted(const struct hp_insn_facts *facts, struct hp_strbuf *text)
 {
     struct hp_estimate wasted;
@@ -323,8 +384,8 @@ static enum hp_err print_below(const struct hp_text *in, const struct hp_row *ro
     struct hp_insn_facts facts = hp_insn_facts(in->tables, row->item);
     hp_insn_why(in->tables, &facts, &text);
     HP_TRY(hp_print_wrapped(&text, INDENT, in->options, in->out));
-    say_stages(&facts, &text);
-    say_rates(&facts, &text);
+    hp_insn_say(&facts, &text);
+    say_fetches(&facts, &text);
     say_wasted(&facts, &text);
     return hp_print_wrapped(&text, INDENT, in->options, in->out);
 }

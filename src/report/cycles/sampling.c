@@ -92,9 +92,11 @@ static enum hp_err add_samplers(struct hp_tables *tables, struct weights *w)
         struct hp_sampling_way way = {.name = hp_text(p->samplers[i].name),
                                       .sampler = &p->samplers[i]};
         struct hp_insn_tallies seen = hp_insn_tallies(p, way.name);
+        bool executions = hp_sampler_about(way.name)->executions;
         for (size_t k = 0; k < seen.n; k++)
             add_weight(w, &way, seen.tallies[k].insn,
-                       (double)hp_insn_latency(&seen.tallies[k].tally));
+                       executions ? (double)hp_insn_latency(&seen.tallies[k].tally)
+                                  : (double)seen.tallies[k].tally.fetched);
         HP_TRY(add_way(tables, w, way));
     }
     return HP_OK;
@@ -215,8 +217,9 @@ static enum hp_err print_sampler(const struct hp_psampler *s,
                                  const struct hp_report_options *options, FILE *out)
 {
     struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
+    const char *of = hp_sampler_about(hp_text(s->name))->of;
     hp_strbuf_clean(&text, s->name);
-    hp_strbuf_format(&text, ": every %s", HP_GROUPED(s->interval));
+    hp_strbuf_format(&text, ": every %s%s%s", HP_GROUPED(s->interval), *of ? " " : "", of);
     if (s->window)
         hp_strbuf_format(&text, ", pairs within %s", HP_GROUPED(s->window));
     hp_strbuf_format(&text, "; %s samples, %s empty, %s lost; %s interrupts, %s cycles",

@@ -127,7 +127,9 @@ static void put_execute(struct hp_strbuf *text, const struct hp_why *why, double
 {
     double cycles = fmax(why->stages[HP_STAGE_EXECUTE], seen);
     hp_strbuf_format(text, "takes %s %s", CYCLES(cycles),
-                     divides(why->op) ? "in the divider" : "to execute");
+                     why->merged        ? "from dispatch to completion"
+                     : divides(why->op) ? "in the divider"
+                                        : "to execute");
     if (seen >= 0 && seen < MOST * cycles)
         hp_strbuf_format(text, ", %s of them not hidden", HP_SHORT(seen));
 }
@@ -229,7 +231,11 @@ static void put_executing(struct hp_strbuf *text, const struct hp_why *why)
 {
     double rate, load = why->stages[HP_STAGE_LOAD];
     const char *level = missed_level(why->rates, why->has_l3, &rate);
-    if (load > 0 && level)
+    if (why->merged) {
+        put_execute(text, why, -1);
+        if (load > 0 && level)
+            hp_strbuf_format(text, "; misses %s %s", level, RATE(rate));
+    } else if (load > 0 && level)
         hp_strbuf_format(text, "its load takes %s: it misses %s %s", CYCLES(load), level,
                          RATE(rate));
     else

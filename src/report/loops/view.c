@@ -65,6 +65,22 @@ static void list_trips(const struct hp_field_input *in, struct hp_list *list)
     }
 }
 
+/* Executions that samples show: whole ones, or (`value` of the field 0) cut ones. */
+static void list_seen(const struct hp_field_input *in, struct hp_list *list)
+{
+    size_t n;
+    const struct hp_ploop_seen *seen =
+        hp_items(in->tables->profile, HP_ROW_LOOP_SEEN, in->row->item, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (seen[i].whole != in->field->value)
+            continue;
+        hp_list_begin(list);
+        hp_list_add_number(list, seen[i].whole ? "iterations" : "at_least", seen[i].iterations);
+        hp_list_add_number(list, "count", seen[i].count);
+        hp_list_end(list);
+    }
+}
+
 static void list_branches(const struct hp_field_input *in, struct hp_list *list)
 {
     size_t n;
@@ -162,6 +178,13 @@ static const struct hp_field fields[] = {
      .ordered = true},
     {"histogram", "by powers of two: `from`, `to`, `count`", .list = list_trips, .value = true,
      .ordered = true},
+    {"seen",
+     "of a profile of samples: executions that a branch stack shows from begin to end: "
+     "`iterations`, `count` (not scaled)",
+     .list = list_seen, .value = 1, .needs = HP_ROW_LOOP_SEEN},
+    {"cut",
+     "likewise those of which it shows a part: `at_least` so many iterations, `count` (not scaled)",
+     .list = list_seen, .needs = HP_ROW_LOOP_SEEN},
     {"branches", "that close it, most frequent first: `branch`, `count`", .list = list_branches},
     {"blocks", "addresses of its blocks, without those of nested loops", .list = hp_list_blocks,
      .value = HP_ROW_LOOP_BLOCK},
@@ -169,6 +192,10 @@ static const struct hp_field fields[] = {
      "what models report of it: `model`, `branch`, `executions`, `average`, `iterations`, "
      "`instructions`",
      .list = list_models},
+    {"error",
+     "of a profile of samples: half of the 95 % interval, as a fraction of `iterations`; null: not "
+     "known",
+     .get = hp_field_error, .value = HP_ROW_LOOP_SAMPLES, .needs = HP_ROW_LOOP_SAMPLES},
     {0}};
 
 /* --- Trip counts ------------------------------------------------------------------------------ */
@@ -238,6 +265,39 @@ static void put_trips(const struct hp_text *in, const struct hp_row *row, struct
     }
 }
 
+/* "20 98%, 3 2%; 31 cut, up to 16+": of the executions that a stack shows whole, the most frequent
+ * numbers; of the others how many they are, and the most that one had at least. */
+static void put_seen(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
+{
+    size_t n;
+    const struct hp_ploop_seen *seen =
+        hp_items(in->tables->profile, HP_ROW_LOOP_SEEN, row->item, &n);
+    uint64_t whole = 0, cut = 0, most = 0;
+    if (row->thread != HP_PROFILE_NONE)
+        return;
+    for (size_t i = 0; i < n; i++)
+        hp_add_up(seen[i].whole ? &whole : &cut, seen[i].count);
+    const struct hp_ploop_seen *last = NULL;
+    for (uint64_t shown = 0; whole && shown < VALUES_SHOWN; shown++) {
+        const struct hp_ploop_seen *best = NULL;
+        for (size_t i = 0; i < n; i++)
+            if (seen[i].whole && (!best || seen[i].count > best->count) &&
+                (!last || seen[i].count < last->count ||
+                 (seen[i].count == last->count && &seen[i] > last)))
+                best = &seen[i];
+        if (!best || (shown && best->count < whole / 20))
+            break;
+        hp_strbuf_format(cell, "%s%s %s%%", shown ? ", " : "", HP_HUMAN(best->iterations),
+                         HP_FIXED(hp_number_share(best->count, whole) * 100, 0));
+        last = best;
+    }
+    for (size_t i = 0; i < n; i++)
+        most = !seen[i].whole && seen[i].iterations > most ? seen[i].iterations : most;
+    if (cut)
+        hp_strbuf_format(cell, "%s%s cut, up to %s+", whole ? "; " : "", HP_HUMAN(cut),
+                         HP_HUMAN(most));
+}
+
 /* --- For people ------------------------------------------------------------------------------- */
 
 static void put_mean(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
@@ -262,7 +322,10 @@ static const struct hp_column columns[] = {
     {"self", .field = "self_share", .right = true},
     {"times", .field = "executions", .right = true},
     {"mean", .put = put_mean, .by_thread = true, .right = true},
+    {"±", .field = "error", .right = true},
     {"iterations", .field = "trips", .put = put_trips, .by_thread = true, .flexible = true,
+     .cut = HP_CUT_END},
+    {"iterations seen", .field = "seen", .put = put_seen, .by_thread = true, .flexible = true,
      .cut = HP_CUT_END},
     {"predictable", .field = "predictability", .right = true},
     {"loop", .put = put_loop, .flexible = true, .telling = true},

@@ -125,6 +125,10 @@ static const struct hp_field fields[] = {
      "how each block was left: `fell`, `taken`, `called` (it goes on behind the call), `entered` "
      "(it follows the call), `returned`, `end`",
      .list = list_ways},
+    {"error",
+     "of a profile of samples: half of the 95 % interval, as a fraction of `count`; null: not "
+     "known",
+     .get = hp_field_error, .value = HP_ROW_PATH_SAMPLES, .needs = HP_ROW_PATH_SAMPLES},
     {0}};
 
 /* --- For people ------------------------------------------------------------------------------- */
@@ -181,12 +185,13 @@ static void put_along(const struct hp_text *in, const struct hp_row *row, struct
         hp_put_code(tables, HP_PROFILE_NONE, start, cell);
 }
 
-enum { SHARE, SO_FAR_SHARE, EVENTS, N_COLUMNS = 8 };
+enum { SHARE, SO_FAR_SHARE, EVENTS, N_COLUMNS = 9 };
 static const struct hp_column columns[N_COLUMNS + 1] = {
     [SHARE] = {"share", .by_thread = true, .right = true, .heat = true},
     [SO_FAR_SHARE] = {"so far", .put = put_so_far, .right = true},
     [EVENTS] = {"events", .right = true},
     {"count", .right = true},
+    {"±", .field = "error", .right = true},
     {"instr.", .put = put_length, .by_thread = true, .right = true},
     {"branches", .field = "length", .plain = true, .right = true},
     {"function", .put = put_function, .flexible = true, .cut = HP_CUT_NAME},

@@ -232,6 +232,26 @@ static void shuffle_insns(struct hp_profile *p, uint32_t **order)
     }
 }
 
+static void shuffle_samples(struct hp_profile *p, uint32_t **order)
+{
+    for (size_t i = 0; i < p->n_function_samples; i++)
+        follow(&p->function_samples[i].item, order[HP_ROW_FUNCTION]);
+    for (size_t i = 0; i < p->n_block_samples; i++)
+        follow(&p->block_samples[i].item, order[HP_ROW_BLOCK]);
+    for (size_t i = 0; i < p->n_edge_samples; i++)
+        follow(&p->edge_samples[i].item, order[HP_ROW_EDGE]);
+    for (size_t i = 0; i < p->n_path_samples; i++)
+        follow(&p->path_samples[i].item, order[HP_ROW_PATH]);
+    for (size_t i = 0; i < p->n_loop_samples; i++)
+        follow(&p->loop_samples[i].item, order[HP_ROW_LOOP]);
+    for (size_t i = 0; i < p->n_loops_seen; i++)
+        follow(&p->loops_seen[i].loop, order[HP_ROW_LOOP]);
+    for (size_t i = 0; i < p->n_run_cycles; i++) {
+        follow(&p->run_cycles[i].first, order[HP_ROW_BLOCK]);
+        follow(&p->run_cycles[i].last, order[HP_ROW_BLOCK]);
+    }
+}
+
 static void shuffle(struct hp_profile *p, uint64_t seed)
 {
     uint64_t state = seed;
@@ -278,6 +298,7 @@ static void shuffle(struct hp_profile *p, uint64_t seed)
     shuffle_contexts(p, order);
     shuffle_regions(p, order);
     shuffle_insns(p, order);
+    shuffle_samples(p, order);
     for (size_t i = 0; i < p->n_inlined_ranges; i++) {
         follow(&p->inlined_ranges[i].block, order[HP_ROW_BLOCK]);
         follow(&p->inlined_ranges[i].inlined, order[HP_ROW_INLINED]);

@@ -316,7 +316,9 @@ static void wrong_schemas_are_refused(void **state)
                             !q->n_attributions || !q->n_waits || !q->n_samplers || !q->n_windows ||
                             !q->n_context_counts || !q->n_table_paths || !q->n_traces_events ||
                             !q->n_thread_names || !q->n_thread_times || !q->n_syscalls ||
-                            !q->n_context_rests || !q->n_inlined_ranges);
+                            !q->n_context_rests || !q->n_inlined_ranges || !q->n_function_samples ||
+                            !q->n_block_samples || !q->n_edge_samples || !q->n_path_samples ||
+                            !q->n_loop_samples || !q->n_loops_seen || !q->n_run_cycles);
                 hp_profile_free(q);
             }
         }
@@ -351,17 +353,17 @@ static void files_without_paths_are_sound(void **state)
     struct hp_profile *p = normal_profile(5, 60), *q;
     assert_int_equal(hp_profile_save(p, file), HP_OK);
     assert_true(edit("DROP VIEW hot_paths; DROP TABLE path; DROP TABLE path_step;"
-                     "DROP TABLE table_path;"
+                     "DROP TABLE table_path; DROP TABLE path_sample;"
                      "DROP TABLE path_count; DROP TABLE model_stat; DROP TABLE prediction;"
                      "DROP TABLE how"));
     assert_int_equal(hp_profile_load(file, &q), HP_ERR_FORMAT);
     assert_true(edit("DELETE FROM contents WHERE name IN ('path', 'path_step', 'path_count',"
-                     "'table_path',"
+                     "'table_path', 'path_sample',"
                      "'model_stat', 'prediction')"));
     if (hp_profile_load(file, &q) != HP_OK)
         fail_msg("%s", hp_error_text());
     p->n_paths = p->n_path_steps = p->n_path_counts = p->n_stats = p->n_predictions = 0;
-    p->n_table_paths = 0;
+    p->n_table_paths = p->n_path_samples = 0;
     assert_true(same_profiles(p, q));
     hp_profile_free(p);
     hp_profile_free(q);
@@ -375,6 +377,7 @@ static void files_without_loops_are_sound(void **state)
     assert_int_equal(hp_profile_save(p, file), HP_OK);
     assert_true(edit("DROP VIEW hot_loops; DROP TABLE loop; DROP TABLE loop_count;"
                      "DROP TABLE loop_trip; DROP TABLE loop_block; DROP TABLE model_loop;"
+                     "DROP TABLE loop_sample; DROP TABLE loop_seen;"
                      "DROP TABLE hotspot; DROP TABLE hotspot_branch; DROP TABLE hotspot_block;"
                      "DROP TABLE hotspot_slice"));
     assert_int_equal(hp_profile_load(file, &q), HP_ERR_FORMAT);
@@ -382,6 +385,7 @@ static void files_without_loops_are_sound(void **state)
     if (hp_profile_load(file, &q) != HP_OK)
         fail_msg("%s", hp_error_text());
     p->n_loops = p->n_loop_counts = p->n_loop_trips = p->n_loop_blocks = p->n_model_loops = 0;
+    p->n_loop_samples = p->n_loops_seen = 0;
     p->n_hotspots = p->n_hotspot_branches = p->n_hotspot_blocks = p->n_hotspot_slices = 0;
     assert_true(same_profiles(p, q));
     hp_profile_free(p);

@@ -95,6 +95,7 @@ static void columns_are_those_of_json(void **state)
     fixture_add_contexts(&profile);
     fixture_add_traces(&profile);
     fixture_add_syscalls(&profile);
+    fixture_add_run_cycles(&profile);
     for (size_t view = 1; hp_views[view] != &hp_view_all; view++) {
         struct hp_report_options options = {
             .view = hp_views[view], .query.function = hp_views[view]->of_function ? "work" : NULL};

@@ -409,7 +409,7 @@ static void view_names_round_trip(void **state)
     assert_int_equal(hp_view_from_name("nonsense", &found), HP_ERR_INVALID);
     assert_string_equal(
         hp_error_text(),
-        "no view \"nonsense\": there are summary, functions, blocks, edges, "
+        "no view \"nonsense\": there are summary, functions, blocks, edges, runs, "
         "calls, callers, contexts, lines, processes, threads, modules, loops, paths, predictions, "
         "hotspots, loop-models, partition, syscalls, syscall-paths, machine, traces, instructions, "
         "cpi, sampling "
