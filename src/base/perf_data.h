@@ -34,9 +34,12 @@ enum hp_perf_feature {
     HP_PERF_FEATURE_HOSTNAME = 3,
     HP_PERF_FEATURE_VERSION = 5,
     HP_PERF_FEATURE_ARCH = 6,
+    HP_PERF_FEATURE_CPUID = 9,
     HP_PERF_FEATURE_CMDLINE = 11,
     HP_PERF_FEATURE_EVENT_DESC = 12,
     HP_PERF_FEATURE_BRANCH_STACK = 15,
+    HP_PERF_FEATURE_PMU_MAPPINGS = 16,
+    HP_PERF_FEATURE_AUXTRACE = 18,
     HP_PERF_FEATURE_SAMPLE_TIME = 21,
 };
 
@@ -46,7 +49,8 @@ enum hp_perf_own_record {
     HP_PERF_RECORD_TRACING_DATA = 66, /* data behind the record */
     HP_PERF_RECORD_BUILD_ID = 67,
     HP_PERF_RECORD_FINISHED_ROUND = 68,
-    HP_PERF_RECORD_AUXTRACE = 71, /* data behind the record */
+    HP_PERF_RECORD_AUXTRACE_INFO = 70, /* what hardware traced, and how */
+    HP_PERF_RECORD_AUXTRACE = 71,      /* data behind the record */
     HP_PERF_RECORD_EVENT_UPDATE = 78,
     HP_PERF_RECORD_FEATURE = 80,
     HP_PERF_RECORD_COMPRESSED = 81,
@@ -67,8 +71,45 @@ struct hp_perf_build_id {
 
 /* Taken branches, as processors of Intel count them: BR_INST_RETIRED.NEAR_TAKEN. */
 #define HP_PERF_TAKEN_BRANCHES 0x20c4
+/* As those of AMD do: EX_RET_BRN_TKN. */
+#define HP_PERF_TAKEN_BRANCHES_AMD 0xc4
 
 /* perf refuses longer stacks. */
 #define HP_PERF_MAX_BRANCHES 127
+
+/* A piece of what hardware traced: the data follows. */
+struct hp_perf_auxtrace {
+    uint64_t size, offset; /* of the data; where it is in all data of its buffer */
+    uint64_t reference;
+    uint32_t index; /* of the buffer */
+    int32_t tid;    /* -1: of a processor's buffer */
+    int32_t cpu;    /* -1: of a thread's buffer */
+    uint32_t reserved;
+};
+
+#define HP_PERF_AUXTRACE_INTEL_PT 1
+#define HP_PERF_AUXTRACE_ARM_SPE  4
+
+/* What HP_PERF_RECORD_AUXTRACE_INFO says of Intel PT, behind the kind of trace. */
+enum hp_perf_pt_info {
+    HP_PERF_PT_PMU_TYPE,
+    HP_PERF_PT_TIME_SHIFT, /* nanoseconds = zero + (ticks * multiplier >> shift) */
+    HP_PERF_PT_TIME_MULTIPLIER,
+    HP_PERF_PT_TIME_ZERO,
+    HP_PERF_PT_TIME_IS_KNOWN,
+    HP_PERF_PT_TSC_BIT, /* of the event's configuration */
+    HP_PERF_PT_NO_RETURNS_BIT,
+    HP_PERF_PT_SWITCHES, /* 0: there are no records of them; 1: as samples of sched_switch; 2, 3 */
+    HP_PERF_PT_SNAPSHOT,
+    HP_PERF_PT_PER_CPU, /* buffers */
+    HP_PERF_PT_MTC_BIT,
+    HP_PERF_PT_MTC_PERIOD_BITS,
+    HP_PERF_PT_TSC_PER_CTC, /* numerator */
+    HP_PERF_PT_TSC_PER_CTC_DENOMINATOR,
+    HP_PERF_PT_CYC_BIT,
+    HP_PERF_PT_RATIO,
+    HP_PERF_PT_FILTER_SIZE, /* of a text behind this */
+    HP_PERF_PT_INFO_COUNT_
+};
 
 #endif

@@ -104,6 +104,7 @@ struct hp_export_format {
     /* Writes what was held back, and says more about it in setup.written->detail. */
     enum hp_err (*close)(void *state);
     void (*fini)(void *state);
+    bool whole;         /* of timings: it is of a whole run, unless --for says otherwise */
     bool addresses;     /* it needs those of data */
     bool all;           /* it can be of all threads */
     bool all_usual;     /* it is, unless --thread says otherwise */

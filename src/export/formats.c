@@ -21,7 +21,9 @@
     F(llvm_sample)                                                                                 \
     F(autofdo)                                                                                     \
     F(lcov)                                                                                        \
-    F(perf)
+    F(perf)                                                                                        \
+    F(perf_pt)                                                                                     \
+    F(ibs)
 
 #define DECLARE(name) extern const struct hp_export_format hp_format_##name;
 FORMATS(DECLARE)

@@ -7,9 +7,16 @@
 
 #include "base/base.h"
 #include "import/chains.h"
+#include "import/ibs.h"
+#include "import/pt/pt.h"
+#include "import/sampled.h"
+#include "import/spe.h"
 #include "import/stacks.h"
+#include "import/trips.h"
 #include "profiler/exact/exact.h"
 #include "profiler/result.h"
+#include "session/recorded.h"
+#include "session/selection.h"
 
 #include <stdarg.h>
 
@@ -33,13 +40,18 @@ struct named {
 
 struct import {
     const struct hp_import_request *request;
+    struct hp_selection selection;
     struct hp_perf_reader *reader;
     struct hp_import_spaces *spaces;
     struct hp_code *code;
     struct hp_functions *functions;
     struct hp_import_stacks *stacks; /* NULL: the event has none */
     struct hp_import_chains *chains;
-    struct hp_profiler *exact;
+    struct hp_import_sampled *sampled; /* NULL: the event is not of that kind */
+    struct hp_ibs_cpu cpu;
+    bool spe;               /* it is Arm's SPE */
+    struct hp_map64 pid_of; /* tid -> pid */
+    struct hp_profiler *exact, *paths;
     struct hp_result *result;
     struct hp_profile *profile;
     struct change *changes;
@@ -54,8 +66,13 @@ struct import {
     uint64_t *n_samples;       /* by event */
     size_t cap_samples;
     uint64_t samples, period; /* of the event, and what they stand for */
+    bool whole;               /* the stacks show all of it */
+    uint64_t seen;            /* of that, what the stacks show; 0: their counts stay as they are */
     uint64_t first, last;     /* times */
     uint64_t lost, bad, unknown_events;
+    uint64_t aborted, no_place; /* samples of given up fetches; of unknown instructions */
+    uint64_t filtered;          /* samples of what missed the L3, and of nothing else */
+    struct hp_pt_sides sides;   /* of a trace of Intel PT */
 };
 
 static void fini(struct import *im)
@@ -70,13 +87,18 @@ static void fini(struct import *im)
     free(im->names);
     free(im->threads);
     free(im->n_samples);
+    hp_pt_sides_fini(&im->sides);
     hp_map64_fini(&im->name_of);
+    hp_map64_fini(&im->pid_of);
     hp_map64_fini(&im->thread_of);
     hp_result_free(im->result);
     if (im->exact)
         im->exact->ops->free(im->exact);
+    if (im->paths)
+        im->paths->ops->free(im->paths);
     hp_stacks_free(im->stacks);
     hp_chains_free(im->chains);
+    hp_sampled_free(im->sampled);
     hp_functions_free(im->functions);
     hp_code_free(im->code);
     hp_spaces_free(im->spaces);
@@ -151,6 +173,7 @@ static enum hp_err take_name(struct import *im, const struct hp_perf_record *rec
     int32_t pid = (int32_t)hp_perf_u32(&body), tid = (int32_t)hp_perf_u32(&body);
     struct named named = {.tid = tid};
     hp_perf_text(&body, hp_perf_left(&body), named.name, sizeof named.name);
+    HP_TRY(hp_map64_put(&im->pid_of, (uint32_t)tid, (uint32_t)pid));
     uint32_t known = hp_map64_get(&im->name_of, (uint32_t)tid);
     if (known != HP_MAP64_NONE) {
         im->names[known] = named;
@@ -170,7 +193,8 @@ static enum hp_err take_fork(struct import *im, const struct hp_perf_record *rec
     struct change change = {.type = PERF_RECORD_FORK};
     change.pid = (int32_t)hp_perf_u32(&body);
     change.other = (int32_t)hp_perf_u32(&body);
-    hp_perf_skip(&body, 8);
+    HP_TRY(hp_map64_put(&im->pid_of, hp_perf_u32(&body), (uint32_t)change.pid));
+    hp_perf_skip(&body, 4);
     change.time = hp_perf_u64(&body);
     return add_change(im, &change);
 }
@@ -205,6 +229,7 @@ static enum hp_err count_sample(struct import *im, const struct hp_perf_record *
 static enum hp_err take_side(struct import *im, const struct hp_perf_record *record)
 {
     uint64_t time = hp_perf_time_of(hp_perf_attrs(im->reader), record);
+    HP_TRY(hp_pt_sides_take(&im->sides, hp_perf_attrs(im->reader), record));
     switch (record->type) {
     case PERF_RECORD_MMAP:
     case PERF_RECORD_MMAP2: return take_mapping(im, record, time);
@@ -284,7 +309,28 @@ static void name_event(const struct hp_perf_attr *attr, char *text, size_t size)
         snprintf(text, size, "type %u, 0x%" PRIx64, attr->type, attr->config);
 }
 
-/* The one that was asked for; else the first with branch stacks and samples, else with samples. */
+/* Which of IBS an event is; HP_IMPORT_SAMPLERS: none. The name tells it where the file does not say
+ * which part of the processor has the event. */
+static enum hp_import_sampler ibs_of(const struct import *im, const struct hp_perf_attr *attr)
+{
+    const char *pmu = hp_perf_pmu(im->reader, attr->type);
+    const char *name = *pmu ? pmu : attr->name;
+    if (!(attr->sample_type & PERF_SAMPLE_RAW))
+        return HP_IMPORT_SAMPLERS;
+    return strncmp(name, "ibs_op", 6) == 0      ? HP_IMPORT_OPS
+           : strncmp(name, "ibs_fetch", 9) == 0 ? HP_IMPORT_FETCHES
+                                                : HP_IMPORT_SAMPLERS;
+}
+
+/* How much there is to be known from an event. */
+static int worth(const struct import *im, uint32_t attr)
+{
+    const struct hp_perf_attr *a = &hp_perf_attrs(im->reader)->all[attr];
+    return has_stacks(a) ? 2 : ibs_of(im, a) == HP_IMPORT_OPS;
+}
+
+/* The one that was asked for; else the first with branch stacks and samples, else with samples of
+ * instructions, else with samples. */
 static enum hp_err choose_event(struct import *im)
 {
     const struct hp_perf_attrs *attrs = hp_perf_attrs(im->reader);
@@ -295,8 +341,7 @@ static enum hp_err choose_event(struct import *im)
         name_event(&attrs->all[i], name, sizeof name);
         if (!im->n_samples[i] || (asked && strcmp(asked, name) != 0))
             continue;
-        if (best == HP_PERF_NO_ATTR ||
-            (has_stacks(&attrs->all[i]) && !has_stacks(&attrs->all[best])))
+        if (best == HP_PERF_NO_ATTR || worth(im, i) > worth(im, best))
             best = i;
     }
     im->attr = best;
@@ -305,12 +350,24 @@ static enum hp_err choose_event(struct import *im)
     if (asked)
         return hp_fail(HP_ERR_INVALID, "%s has no samples of an event '%s'", im->request->path,
                        asked);
-    if (hp_perf_traces(im->reader))
+    if (hp_perf_aux(im->reader)->n_pieces)
         return hp_fail(HP_ERR_UNSUPPORTED,
-                       "%s has traces of hardware (Intel PT, Arm ETM or SPE), which hotpath does "
-                       "not read yet",
+                       "%s has traces of hardware that hotpath does not read (Arm ETM)",
                        im->request->path);
     return hp_fail(HP_ERR_INVALID, "%s has no samples", im->request->path);
+}
+
+/* The event of SPE, which has no samples: its records are in what was traced. */
+static enum hp_err choose_spe(struct import *im)
+{
+    const struct hp_perf_attrs *attrs = hp_perf_attrs(im->reader);
+    uint64_t type = hp_perf_aux(im->reader)->info[0];
+    for (im->attr = 0; im->attr < attrs->n; im->attr++)
+        if (attrs->all[im->attr].type == type ||
+            strncmp(attrs->all[im->attr].name, "arm_spe", 7) == 0)
+            return HP_OK;
+    return hp_fail(HP_ERR_FORMAT, "%s has records of Arm's SPE and no event of them",
+                   im->request->path);
 }
 
 /* Which kinds of branches are recorded; none: those of a trace, which has all. */
@@ -357,6 +414,9 @@ static enum hp_err open_parts(struct import *im)
     HP_TRY(hp_chains_new(im->spaces, im->code, im->functions, &im->chains));
     if (has_stacks(event(im)) && known)
         HP_TRY(hp_stacks_new(im->spaces, im->code, &im->stacks));
+    im->cpu = hp_ibs_cpu_of(hp_perf_cpu(im->reader));
+    if (known && (im->spe || ibs_of(im, event(im)) != HP_IMPORT_SAMPLERS))
+        HP_TRY(hp_sampled_new(im->spaces, im->code, im->functions, &im->sampled));
     return HP_OK;
 }
 
@@ -376,11 +436,44 @@ static enum hp_err thread_of(struct import *im, int32_t pid, int32_t tid, uint32
     return HP_OK;
 }
 
+/* Where the event is of IBS, the other one of IBS is read too, unless one was asked for. */
+static bool is_read(const struct import *im, uint32_t attr)
+{
+    const struct hp_perf_attr *a = &hp_perf_attrs(im->reader)->all[attr];
+    return attr == im->attr ||
+           (im->sampled && !im->request->event && ibs_of(im, a) != HP_IMPORT_SAMPLERS);
+}
+
+static enum hp_err take_ibs(struct import *im, const struct hp_perf_sampled *sample)
+{
+    const struct hp_perf_attr *attr = &hp_perf_attrs(im->reader)->all[sample->attr];
+    enum hp_import_sampler sampler = ibs_of(im, attr);
+    struct hp_ibs_sample taken;
+    enum hp_ibs_state state = sampler == HP_IMPORT_OPS
+                                  ? hp_ibs_take_op(sample->raw, &im->cpu, &taken)
+                                  : hp_ibs_take_fetch(sample->raw, &im->cpu, &taken);
+    im->bad += state == HP_IBS_DAMAGED;
+    im->aborted += state == HP_IBS_ABORTED;
+    im->no_place += state == HP_IBS_NO_PLACE;
+    if (state == HP_IBS_DAMAGED)
+        return HP_OK;
+    im->filtered += taken.filtered;
+    hp_sampled_count(im->sampled, sampler, sample->period);
+    if (state != HP_IBS_GOOD)
+        return HP_OK;
+    return hp_sampled_add(im->sampled, sampler, sample, taken.pc, &taken.timing);
+}
+
 static enum hp_err take_sample(struct import *im, const struct hp_perf_record *record)
 {
     struct hp_perf_sampled sample;
     uint32_t thread;
-    if (!hp_perf_take_sample(hp_perf_attrs(im->reader), record, &sample) || sample.attr != im->attr)
+    if (!hp_perf_take_sample(hp_perf_attrs(im->reader), record, &sample) ||
+        sample.attr == HP_PERF_NO_ATTR || !is_read(im, sample.attr))
+        return HP_OK;
+    if (im->sampled)
+        HP_TRY(take_ibs(im, &sample));
+    if (sample.attr != im->attr)
         return HP_OK;
     HP_TRY(thread_of(im, sample.pid, sample.tid, &thread));
     im->samples++;
@@ -393,9 +486,36 @@ static enum hp_err take_sample(struct import *im, const struct hp_perf_record *r
     return im->stacks ? hp_stacks_add(im->stacks, &im->threads[thread], &sample) : HP_OK;
 }
 
+/* A record of SPE. Buffers of threads say whose it is, those of processors by the context. */
+static enum hp_err take_spe(void *context, const struct hp_aux_piece *piece,
+                            const struct hp_spe_sample *taken)
+{
+    struct import *im = context;
+    uint32_t tid = piece->tid >= 0 ? (uint32_t)piece->tid : taken->context, thread;
+    uint32_t pid = hp_map64_get(&im->pid_of, tid);
+    struct hp_perf_sampled sample = {.attr = im->attr,
+                                     .pid = (int32_t)(pid == HP_MAP64_NONE ? tid : pid),
+                                     .tid = (int32_t)tid,
+                                     .ip = taken->pc,
+                                     .time = UINT64_MAX, /* of no clock that is known */
+                                     .period = event(im)->period ?: 1};
+    im->samples++;
+    hp_add_up(&im->period, sample.period);
+    hp_sampled_count(im->sampled, HP_IMPORT_OPS, sample.period);
+    im->no_place += !taken->pc;
+    if (!taken->pc)
+        return HP_OK;
+    HP_TRY(thread_of(im, sample.pid, sample.tid, &thread));
+    if (taken->timing.events & HP_TIMING_RETIRED)
+        HP_TRY(hp_chains_add(im->chains, thread, &sample));
+    return hp_sampled_add(im->sampled, HP_IMPORT_OPS, &sample, taken->pc, &taken->timing);
+}
+
 static enum hp_err read_samples(struct import *im)
 {
     struct hp_perf_record record;
+    if (im->spe && im->sampled)
+        return hp_spe_read(im->reader, take_spe, im, &im->bad);
     HP_TRY(hp_perf_rewind(im->reader));
     while (hp_perf_next(im->reader, &record))
         if (record.type == PERF_RECORD_SAMPLE)
@@ -441,7 +561,7 @@ static enum hp_err collect_edges(struct import *im, struct edges *edges)
         }
         edges->ends[i] = edges->n;
     }
-    return HP_OK;
+    return hp_stacks_settle(im->stacks);
 }
 
 /* How many of the sampled events are in the stacks; 0: the event says nothing of that. */
@@ -450,12 +570,22 @@ static uint64_t events_seen(const struct import *im, const struct edges *edges)
     const struct hp_perf_attr *attr = event(im);
     uint64_t config = attr->config & UINT32_MAX;
     bool hardware = attr->type == PERF_TYPE_HARDWARE;
-    if ((attr->type == PERF_TYPE_RAW && (config & 0xffff) == HP_PERF_TAKEN_BRANCHES) ||
+    bool amd = strncmp(hp_perf_cpu(im->reader), "AuthenticAMD", 12) == 0;
+    uint64_t taken = amd ? HP_PERF_TAKEN_BRANCHES_AMD : HP_PERF_TAKEN_BRANCHES;
+    if ((attr->type == PERF_TYPE_RAW && (config & 0xffff) == taken) ||
         strstr(attr->name, "near_taken") || strstr(attr->name, "taken-branches"))
         return im->stacks->counts.branches;
     if (hardware && config == PERF_COUNT_HW_BRANCH_INSTRUCTIONS)
         return edges->branches;
     return hardware && config == PERF_COUNT_HW_INSTRUCTIONS ? edges->instructions : 0;
+}
+
+/* What the stacks show, for the whole run. */
+static uint64_t estimate(const struct import *im, uint64_t count)
+{
+    if (!im->seen)
+        return count;
+    return (uint64_t)(((unsigned __int128)count * im->period + im->seen / 2) / im->seen);
 }
 
 /* The samples stand for `period` events, of which the stacks show `seen`: each count is multiplied
@@ -472,10 +602,10 @@ static enum hp_err scale(struct import *im, struct edges *edges)
                                "counts are those of the branch stacks of %" PRIu64
                                " samples of %s: they are shares of the run, not numbers",
                                im->samples, name);
-    for (size_t i = 0; i < edges->n; i++) {
-        struct hp_edge_count *edge = &edges->all[i];
-        edge->count = (uint64_t)(((unsigned __int128)edge->count * im->period + seen / 2) / seen);
-    }
+    im->seen = seen;
+    im->whole = im->period == seen;
+    for (size_t i = 0; i < edges->n; i++)
+        edges->all[i].count = estimate(im, edges->all[i].count);
     if (im->period == seen)
         return HP_OK;
     return hp_profile_note(im->profile, 1, "estimate",
@@ -492,7 +622,9 @@ static enum hp_err count_edges(struct import *im)
     if (edges.instructions >= MAX_COUNT)
         return hp_fail(HP_ERR_FORMAT, "%s: its counts are impossible", im->request->path);
     HP_TRY(scale(im, &edges));
-    HP_TRY(hp_exact_new(im->code, im->functions, false, &im->exact));
+    HP_TRY(hp_exact_new(im->code, im->functions, im->selection.loops, &im->exact));
+    if (!im->whole)
+        hp_exact_expect_samples(im->exact);
     const struct hp_profiler_ops *ops = im->exact->ops;
     for (size_t i = 0, first = 0; i < im->n_threads; first = edges.ends[i++]) {
         void *state;
@@ -502,6 +634,121 @@ static enum hp_err count_edges(struct import *im)
         ops->event(state, &end);
     }
     return ops->finish(im->exact, im->result);
+}
+
+/* What the detector left out is said, not guessed. */
+static enum hp_err note_pieces(struct import *im, uint64_t paths, uint64_t pieces, uint64_t open)
+{
+    HP_TRY(hp_profile_note(im->profile, paths, "paths",
+                           "executions of paths lie within a branch stack, from their first branch "
+                           "to their last: only these are counted, so long paths are seen too "
+                           "seldom"));
+    if (!pieces && !open)
+        return HP_OK;
+    return hp_profile_note(im->profile, pieces + open, "paths",
+                           "pieces of paths are cut by the ends of branch stacks, and not counted");
+}
+
+static struct hp_path_sink *shown_paths(void *context, const struct hp_thread *thread)
+{
+    (void)thread;
+    return context;
+}
+
+/* The detector runs over each stack. */
+static enum hp_err count_paths(struct import *im)
+{
+    struct hp_paths_config config = im->selection.paths_config;
+    uint64_t paths = 0, pieces = 0, open = 0;
+    size_t first = im->profile->n_path_counts, first_path = im->profile->n_paths;
+    struct hp_shown_paths shown HP_CLEANUP(hp_shown_paths_fini);
+    hp_shown_paths_init(&shown, &im->stacks->shown);
+    config.pieces = true;
+    config.extra = im->whole ? NULL : shown_paths;
+    config.context = &shown;
+    HP_TRY(hp_paths_new(im->code, im->functions, &config, &im->paths));
+    HP_TRY(hp_stacks_show(im->stacks, im->threads, im->n_threads, im->paths));
+    HP_TRY(im->paths->ops->finish(im->paths, im->result));
+    if (!im->whole)
+        HP_TRY(hp_shown_paths_finish(&shown, im->paths, (uint32_t)first_path, im->profile));
+    for (size_t i = first; i < im->profile->n_path_counts; i++) {
+        struct hp_ppath_count *count = &im->profile->path_counts[i];
+        count->count = estimate(im, count->count);
+        count->insns = estimate(im, count->insns);
+        count->events = estimate(im, count->events);
+    }
+    for (size_t i = 0; i < hp_paths_threads(im->paths); i++) {
+        const struct hp_detector_stats *stats = hp_paths_thread(im->paths, i).stats;
+        paths += stats->paths;
+        pieces += stats->pieces;
+        open += stats->unfinished;
+    }
+    return note_pieces(im, paths, pieces, open);
+}
+
+/* Adds what was seen of executions of loops; `*cut`: of how many not all. */
+static enum hp_err add_seen(struct import *im, const struct hp_tally64 *seen, uint64_t *whole,
+                            uint64_t *cut)
+{
+    for (size_t i = 0; i < seen->n_slots; i++) {
+        const struct hp_tally64_slot *slot = &seen->slots[i];
+        struct hp_ploop_seen *out;
+        if (slot->key == HP_TALLY64_NONE)
+            continue;
+        HP_TRY(hp_profile_add_loop_seen(im->profile, &out));
+        *out = (struct hp_ploop_seen){.loop = (uint32_t)(slot->key >> 33),
+                                      .whole = slot->key >> 32 & 1,
+                                      .iterations = (uint32_t)slot->key,
+                                      .count = slot->count};
+        hp_add_up(out->whole ? whole : cut, slot->count);
+    }
+    return HP_OK;
+}
+
+static enum hp_err add_loop_samples(struct import *im, const struct hp_shown *iterations)
+{
+    struct hp_psamples row = {0}, *out;
+    for (row.item = 0; !im->whole && row.item < iterations->n; row.item++) {
+        if (!hp_shown_get(iterations, row.item, &row))
+            continue;
+        HP_TRY(hp_profile_add_loop_samples(im->profile, &out));
+        *out = row;
+    }
+    return HP_OK;
+}
+
+/* The executions of loops that lie within a stack. */
+static enum hp_err count_trips(struct import *im)
+{
+    struct hp_import_trips trips HP_CLEANUP(hp_import_trips_fini) = {0};
+    struct hp_import_walk walk HP_CLEANUP(hp_import_walk_fini) = {0};
+    uint64_t whole = 0, cut = 0;
+    HP_TRY(hp_import_trips_init(&trips, im->code, im->functions, im->exact));
+    for (size_t i = 0; i < im->stacks->stretches.n; i++) {
+        HP_TRY(hp_stacks_walk(im->stacks, &im->stacks->stretches.all[i], &walk));
+        HP_TRY(hp_import_trips_add(&trips, &walk, im->stacks->stretches.all[i].sample));
+    }
+    HP_TRY(add_seen(im, &trips.seen, &whole, &cut));
+    HP_TRY(add_loop_samples(im, &trips.iterations));
+    return hp_profile_note(im->profile, cut, "loops",
+                           "executions of loops are cut by the ends of branch stacks: they had at "
+                           "least as many iterations as were seen; whole ones: %" PRIu64,
+                           whole);
+}
+
+static enum hp_err note_cycles(struct import *im)
+{
+    const struct hp_import_stack_counts *c = &im->stacks->counts;
+    HP_TRY(hp_stacks_cycles(im->stacks, im->profile));
+    uint64_t untimed = 0;
+    for (size_t i = 0; c->timed && i < im->profile->n_run_cycles; i++)
+        hp_add_up(&untimed, im->profile->run_cycles[i].unknown);
+    if (!untimed)
+        return HP_OK;
+    return hp_profile_note(im->profile, untimed, "cycles",
+                           "runs between branches have no recorded cycles; known are those of "
+                           "%" PRIu64,
+                           c->timed);
 }
 
 static enum hp_err note_plain(struct import *im)
@@ -514,6 +761,43 @@ static enum hp_err note_plain(struct import *im)
                            name, im->samples);
 }
 
+/* Bits of the event of SPE: only branches, loads, stores. */
+#define SPE_FILTERS (UINT64_C(7) << 32)
+
+/* The samples of instructions, and what they do not know. */
+static enum hp_err make_sampled(struct import *im)
+{
+    const struct hp_perf_attr *attr = event(im);
+    bool ops = im->spe || attr->config & HP_IBS_CONFIG_OPS;
+    bool filtered = im->spe && (attr->config & SPE_FILTERS || attr->config1 || attr->config2);
+    const char *const names[HP_IMPORT_SAMPLERS] = {[HP_IMPORT_OPS] = im->spe ? "spe"
+                                                                     : ops   ? "ibs-op"
+                                                                             : "ibs-op-cycles",
+                                                   [HP_IMPORT_FETCHES] = "ibs-fetch"};
+    const struct hp_import_sampled *s = im->sampled;
+    if (!s)
+        return HP_OK;
+    if (s->events[HP_IMPORT_OPS] >= MAX_COUNT || s->events[HP_IMPORT_FETCHES] >= MAX_COUNT)
+        return hp_fail(HP_ERR_FORMAT, "%s: its counts are impossible", im->request->path);
+    HP_TRY(hp_sampled_finish(im->sampled, names, im->lost, im->result));
+    if (!s->taken[HP_IMPORT_OPS])
+        return HP_OK;
+    if (filtered)
+        HP_TRY(hp_profile_note(im->profile, 1, "hardware",
+                               "only some operations were sampled (filters or a least latency): "
+                               "shares of executions and their numbers are of those alone"));
+    if (im->filtered)
+        HP_TRY(hp_profile_note(im->profile, im->filtered, "hardware",
+                               "only what missed the L3 was sampled (l3missonly): shares of "
+                               "executions and their numbers are of that alone"));
+    if (!ops)
+        HP_TRY(hp_profile_note(im->profile, 1, "hardware",
+                               "cycles were counted between samples, not ops: how often something "
+                               "was executed is not known; record with -e ibs_op/cnt_ctl=1/"));
+    return hp_profile_note(im->profile, 1, "hardware", "samples of this processor do not know: %s",
+                           hp_sampler_about(names[HP_IMPORT_OPS])->unknown);
+}
+
 static enum hp_err make_counts(struct import *im)
 {
     bool counted = im->stacks && im->stacks->counts.runs > im->stacks->counts.gaps;
@@ -521,7 +805,16 @@ static enum hp_err make_counts(struct import *im)
         return hp_fail(HP_ERR_FORMAT, "%s: its counts are impossible", im->request->path);
     HP_TRY(hp_result_new(im->code, im->functions, im->profile, &im->result));
     HP_TRY(counted ? count_edges(im) : note_plain(im));
+    if (counted && im->selection.loops)
+        HP_TRY(count_trips(im));
+    if (counted && im->selection.paths)
+        HP_TRY(count_paths(im));
     HP_TRY(hp_result_code(im->result));
+    if (counted && !im->whole)
+        HP_TRY(hp_shown_code(im->stacks, im->result));
+    if (counted)
+        HP_TRY(note_cycles(im));
+    HP_TRY(make_sampled(im));
     for (uint32_t i = 0; i < im->n_threads; i++) {
         uint32_t index;
         HP_TRY(hp_result_thread(im->result, &im->threads[i].info, &index));
@@ -535,7 +828,9 @@ static enum hp_err make_counts(struct import *im)
 static enum hp_err add_stats(struct import *im)
 {
     static const struct hp_import_stack_counts none;
+    static const struct hp_import_sampled nothing;
     const struct hp_import_stack_counts *c = im->stacks ? &im->stacks->counts : &none;
+    const struct hp_import_sampled *s = im->sampled ? im->sampled : &nothing;
     const struct {
         const char *name;
         uint64_t value;
@@ -547,11 +842,17 @@ static enum hp_err add_stats(struct import *im)
         {"mispredicted", c->mispredicted},
         {"predicted", c->predicted},
         {"wrong path", c->wrong_path},
-        {"in the kernel", c->kernel},
+        {"in the kernel", c->kernel + s->kernel},
+        {"instructions sampled", s->samples[HP_IMPORT_OPS]},
+        {"fetches sampled", s->samples[HP_IMPORT_FETCHES]},
+        {"fetches given up", im->aborted},
+        {"instructions not known", im->no_place},
+        {"samples in unknown code", s->unknown},
         {"runs", c->runs},
         {"runs in unknown code", c->gaps},
         {"impossible runs", c->impossible},
         {"joined stacks", c->joined},
+        {"runs with cycles", c->timed},
         {"lost records", im->lost},
         {"damaged records", im->bad},
     };
@@ -594,7 +895,7 @@ static enum hp_err note_losses(struct import *im)
     if (!hp_perf_machine(im->reader)[0])
         HP_TRY(hp_profile_note(im->profile, 1, "architecture",
                                "the file does not say which architecture it is of: taken for %s",
-                               hp_arch_name(hp_code_arch(im->code))));
+                               hp_arch_name(arch_of(""))));
     if (damage[0]) {
         say(im, "%s: read as far as it goes", damage);
         HP_TRY(hp_profile_note(im->profile, 1, "damaged", "%s: %s", im->request->path, damage));
@@ -611,7 +912,7 @@ static enum hp_err note_losses(struct import *im)
     for (uint32_t i = 0; i < hp_perf_attrs(im->reader)->n; i++) {
         char name[80];
         name_event(&hp_perf_attrs(im->reader)->all[i], name, sizeof name);
-        if (i != im->attr && im->n_samples[i])
+        if (!is_read(im, i) && im->n_samples[i])
             HP_TRY(hp_profile_note(im->profile, im->n_samples[i], "events",
                                    "samples of another event: --event %s", name));
     }
@@ -658,6 +959,39 @@ static enum hp_err describe(struct import *im)
     return hp_profile_set_command(im->profile, hp_perf_command(im->reader));
 }
 
+/* What can be found in stacks. */
+static enum hp_err check_request(struct import *im)
+{
+    static const struct hp_session_settings nothing;
+    const struct hp_session_settings *o = im->request->settings;
+    struct hp_selection *s = &im->selection;
+    if (im->request->trace)
+        return hp_fail(HP_ERR_INVALID, "%s has no trace of Intel PT: --trace is not for it",
+                       im->request->path);
+    if (o && (o->from || o->after || o->length))
+        return hp_fail(
+            HP_ERR_INVALID,
+            "%s has no trace of Intel PT: no part of the run can be chosen, as the order "
+            "of what was executed is not known",
+            im->request->path);
+    HP_TRY(hp_selection_parse(o ? o : &nothing, s));
+    if (s->predictions || s->hotspots || s->machine || s->cycles || s->instructions || s->none ||
+        s->n_loop_models || s->settings->wpp || s->paths_config.n_tables)
+        return hp_fail(HP_ERR_INVALID,
+                       "%s has samples, no complete record of the run: of the profilers there are "
+                       "exact, counts, loops and paths, without tables and machines",
+                       im->request->path);
+    return HP_OK;
+}
+
+static enum hp_err check_ordered(const struct import *im)
+{
+    if ((!im->selection.paths && !im->selection.loops) || has_stacks(event(im)))
+        return HP_OK;
+    return hp_fail(HP_ERR_INVALID, "%s has no branch stacks: there are no paths and loops in it",
+                   im->request->path);
+}
+
 static enum hp_err make_profile(struct import *im)
 {
     const char *what;
@@ -674,13 +1008,87 @@ static enum hp_err make_profile(struct import *im)
     return HP_OK;
 }
 
+/* --- Traces of Intel PT ----------------------------------------------------------------------- */
+
+/* One that a session takes. */
+struct traced {
+    struct hp_recorded base; /* first */
+    struct import *import;
+    struct hp_pt_counts counts;
+    char machine[160];
+};
+
+static const char *name_of_thread(void *context, int32_t tid)
+{
+    const struct import *im = context;
+    uint32_t known = hp_map64_get(&im->name_of, (uint32_t)tid);
+    return known == HP_MAP64_NONE ? NULL : im->names[known].name;
+}
+
+static enum hp_err deliver_traced(struct hp_recorded *recorded, struct hp_code *code,
+                                  struct hp_consumer *consumer)
+{
+    struct traced *traced = (struct traced *)recorded;
+    struct import *im = traced->import;
+    const struct hp_pt_recording recording = {.reader = im->reader,
+                                              .spaces = im->spaces,
+                                              .sides = &im->sides,
+                                              .name = name_of_thread,
+                                              .context = im};
+    return hp_pt_deliver(&recording, code, consumer, &traced->counts);
+}
+
+static enum hp_err note_traced(struct hp_recorded *recorded, struct hp_profile *profile)
+{
+    const struct traced *traced = (struct traced *)recorded;
+    struct import *im = traced->import;
+    im->profile = profile;
+    im->attr = HP_PERF_NO_ATTR;
+    enum hp_err err = hp_pt_note(&traced->counts, profile);
+    if (err == HP_OK)
+        err = note_files(im);
+    if (err == HP_OK)
+        err = note_losses(im);
+    im->profile = NULL;
+    return err;
+}
+
+static enum hp_err take_traced(struct import *im, struct hp_profile **profile)
+{
+    const struct hp_session_settings none = {0};
+    const struct hp_import_request *request = im->request;
+    const struct hp_session_settings *settings = request->settings ? request->settings : &none;
+    struct traced traced = {.base = {.deliver = deliver_traced, .note = note_traced}, .import = im};
+    const char *machine = hp_perf_machine(im->reader);
+    if (machine[0] && arch_of(machine) != HP_ARCH_X86_64)
+        return hp_fail(HP_ERR_FORMAT, "%s: a trace of Intel PT, recorded on %s", request->path,
+                       machine);
+    snprintf(traced.machine, sizeof traced.machine, "%s, recorded by perf %s", machine,
+             hp_perf_version(im->reader));
+    traced.base.run = (struct hp_trace_run){.version = HP_VERSION,
+                                            .engine = "perf",
+                                            .arch = HP_ARCH_X86_64,
+                                            .command = hp_perf_command(im->reader),
+                                            .directory = "",
+                                            .machine = traced.machine};
+    hp_pt_sides_settle(&im->sides);
+    return request->trace ? hp_session_keep(settings, &traced.base, request->trace)
+                          : hp_session_take(settings, &traced.base, profile);
+}
+
 enum hp_err hp_import_perf(const struct hp_import_request *request, struct hp_profile **profile)
 {
     struct import im HP_CLEANUP(fini) = {.request = request};
+    *profile = NULL;
     HP_TRY(hp_perf_open(request->path, &im.reader));
     HP_TRY(read_sides(&im));
-    HP_TRY(choose_event(&im));
+    if (hp_pt_is_in(im.reader) && !request->event)
+        return take_traced(&im, profile);
+    HP_TRY(check_request(&im));
+    im.spe = !request->event && hp_spe_is_in(im.reader);
+    HP_TRY(im.spe ? choose_spe(&im) : choose_event(&im));
     HP_TRY(check_stacks(&im));
+    HP_TRY(check_ordered(&im));
     HP_TRY(open_parts(&im));
     HP_TRY(read_samples(&im));
     HP_TRY(make_profile(&im));

@@ -16,6 +16,7 @@
 #define MAX_FEATURE (16 << 20) /* bytes of a feature that is read */
 #define MAX_WORDS   4096
 #define MAX_KNOWN   16384 /* files with build ids */
+#define MAX_PMUS    4096
 #define MAX_RATIO   4096 /* of compressed records; those of real files have less than a hundredth */
 
 struct hp_perf_reader {
@@ -27,11 +28,13 @@ struct hp_perf_reader {
     bool taken_in;            /* once: attributes and features of a pipe are known */
     struct hp_perf_attrs attrs;
     size_t n_ids;
-    char machine[64], version[64];
+    char machine[64], version[64], cpu[64];
+    struct hp_perf_pmu *pmus;
+    size_t n_pmus, cap_pmus;
     char **command;
     struct hp_perf_known_id *known;
     size_t n_known, cap_known;
-    uint64_t traces;
+    struct hp_aux aux;
     char damage[160];
     bool no_memory;
     /* What compressed records hold: one stream, whose records need not end where they do. */
@@ -70,15 +73,34 @@ const char *hp_perf_version(const struct hp_perf_reader *r)
     return r->version;
 }
 
+const char *hp_perf_cpu(const struct hp_perf_reader *r)
+{
+    return r->cpu;
+}
+
+const char *hp_perf_pmu(const struct hp_perf_reader *r, uint32_t type)
+{
+    for (size_t i = 0; i < r->n_pmus; i++)
+        if (r->pmus[i].type == type)
+            return r->pmus[i].name;
+    return "";
+}
+
 char *const *hp_perf_command(const struct hp_perf_reader *r)
 {
     static char *const none[] = {NULL};
     return r->command ? r->command : none;
 }
 
-uint64_t hp_perf_traces(const struct hp_perf_reader *r)
+struct hp_aux *hp_perf_aux(struct hp_perf_reader *r)
 {
-    return r->traces;
+    return &r->aux;
+}
+
+size_t hp_perf_read_at(const struct hp_perf_reader *r, uint64_t at, void *bytes, size_t n)
+{
+    ssize_t got = at > INT64_MAX ? 0 : pread(fileno(r->file), bytes, n, (off_t)at);
+    return got > 0 ? (size_t)got : 0;
 }
 
 const char *hp_perf_build_id_of(const struct hp_perf_reader *r, const char *path)
@@ -129,7 +151,9 @@ static struct hp_perf_attr read_attr(struct hp_perf_bytes bytes)
     uint64_t flags = hp_perf_flags(&bytes);
     attr.frequency = flags >> 10 & 1;
     attr.trailers = flags >> 18 & 1;
-    hp_perf_skip(&bytes, 24); /* wake-ups, breakpoints */
+    hp_perf_skip(&bytes, 8); /* wake-ups, breakpoints */
+    attr.config1 = hp_perf_u64(&bytes);
+    attr.config2 = hp_perf_u64(&bytes);
     attr.branch_type = hp_perf_u64(&bytes);
     return attr;
 }
@@ -226,6 +250,18 @@ static void read_events(struct hp_perf_reader *r, struct hp_perf_bytes *bytes)
     }
 }
 
+static void read_pmus(struct hp_perf_reader *r, struct hp_perf_bytes *bytes)
+{
+    uint32_t n = hp_perf_u32(bytes);
+    for (uint32_t i = 0; i < n && i < MAX_PMUS && hp_perf_left(bytes); i++) {
+        struct hp_perf_pmu pmu = {.type = hp_perf_u32(bytes)};
+        read_string(bytes, pmu.name, sizeof pmu.name);
+        if (bytes->bad || !keep(r, hp_grow(&r->pmus, &r->cap_pmus, r->n_pmus + 1, sizeof *r->pmus)))
+            return;
+        r->pmus[r->n_pmus++] = pmu;
+    }
+}
+
 static void read_command(struct hp_perf_reader *r, struct hp_perf_bytes *bytes)
 {
     char word[4096];
@@ -287,7 +323,9 @@ static void read_feature(struct hp_perf_reader *r, uint64_t feature, struct hp_p
         read_string(bytes, r->machine, sizeof r->machine);
         hp_perf_one_line(r->machine);
         break;
+    case HP_PERF_FEATURE_CPUID: read_string(bytes, r->cpu, sizeof r->cpu); break;
     case HP_PERF_FEATURE_CMDLINE: read_command(r, bytes); break;
+    case HP_PERF_FEATURE_PMU_MAPPINGS: read_pmus(r, bytes); break;
     case HP_PERF_FEATURE_EVENT_DESC: read_events(r, bytes); break;
     default: break;
     }
@@ -418,6 +456,7 @@ void hp_perf_close(struct hp_perf_reader *r)
     if (r->file && r->file != stdin)
         fclose(r->file);
     hp_map64_fini(&r->attrs.of_id);
+    hp_aux_fini(&r->aux);
     for (size_t i = 0; i < r->n_known; i++) {
         free(r->known[i].path);
         free(r->known[i].build_id);
@@ -426,6 +465,7 @@ void hp_perf_close(struct hp_perf_reader *r)
         free(*word);
     ZSTD_freeDStream(r->stream);
     free(r->attrs.all);
+    free(r->pmus);
     free(r->known);
     free(r->command);
     free(r->buffer);
@@ -593,8 +633,13 @@ static bool take_own(struct hp_perf_reader *r, const struct hp_perf_record *reco
             add_build_id(r, record->misc, &body);
         return !r->no_memory;
     case HP_PERF_RECORD_TRACING_DATA: return pass_data(r, (hp_perf_u32(&body) + 7u) & ~UINT64_C(7));
+    case HP_PERF_RECORD_AUXTRACE_INFO:
+        if (!r->taken_in)
+            hp_aux_take_info(&r->aux, body);
+        return true;
     case HP_PERF_RECORD_AUXTRACE:
-        r->traces += !r->taken_in;
+        if (!r->taken_in && !keep(r, hp_aux_take_piece(&r->aux, body, r->at, r->last - r->at)))
+            return false;
         return pass_data(r, hp_perf_u64(&body));
     case HP_PERF_RECORD_COMPRESSED:
     case HP_PERF_RECORD_COMPRESSED2: return begin_unpacking(r, record->type, body);

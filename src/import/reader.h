@@ -10,6 +10,7 @@
 #include "base/map64.h"
 #include "base/perf_data.h"
 #include "hotpath/error.h"
+#include "import/aux.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +19,7 @@
 /* What one sort of samples has. */
 struct hp_perf_attr {
     uint32_t type;
-    uint64_t config, period, sample_type, read_format, branch_type;
+    uint64_t config, config1, config2, period, sample_type, read_format, branch_type;
     bool frequency;    /* the period is a rate */
     bool trailers;     /* records that are no samples end with who and when */
     char name[64];     /* "cycles:u"; "": not known */
@@ -56,6 +57,12 @@ struct hp_perf_record {
     struct hp_perf_bytes body; /* valid until the next record */
 };
 
+/* A part of a processor that counts or samples events. */
+struct hp_perf_pmu {
+    uint32_t type;
+    char name[32];
+};
+
 /* A build id that the file gives to a path. */
 struct hp_perf_known_id {
     char *path, *build_id;
@@ -84,12 +91,18 @@ bool hp_perf_no_memory(const struct hp_perf_reader *reader);
 const struct hp_perf_attrs *hp_perf_attrs(const struct hp_perf_reader *reader);
 const char *hp_perf_machine(const struct hp_perf_reader *reader); /* "x86_64"; "": not known */
 const char *hp_perf_version(const struct hp_perf_reader *reader); /* of perf; "" */
+/* "AuthenticAMD,25,17,1": maker, family, model, stepping; "" */
+const char *hp_perf_cpu(const struct hp_perf_reader *reader);
+/* The name of the part of a processor that has events of this type: "ibs_op"; "": not known. */
+const char *hp_perf_pmu(const struct hp_perf_reader *reader, uint32_t type);
 /* The command line, ended by NULL. */
 char *const *hp_perf_command(const struct hp_perf_reader *reader);
 /* The build id of a path; NULL: not known. */
 const char *hp_perf_build_id_of(const struct hp_perf_reader *reader, const char *path);
-/* Parts of the file that were passed over: recorded by hardware that traces (AUX). */
-uint64_t hp_perf_traces(const struct hp_perf_reader *reader);
+/* What hardware traced. Its data is read with the next. */
+struct hp_aux *hp_perf_aux(struct hp_perf_reader *reader);
+/* Reads up to `n` bytes of the file; returns how many. */
+size_t hp_perf_read_at(const struct hp_perf_reader *reader, uint64_t at, void *bytes, size_t n);
 
 /* Bytes of a build id as hexadecimal digits; zeroes at its end are no part of it where its size is
  * not known (0). */

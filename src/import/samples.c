@@ -71,7 +71,7 @@ static void take_stacks(const struct hp_perf_attr *attr, struct hp_perf_bytes *b
         sample->chain = take_items(body, sample->n_chain, sizeof(uint64_t));
     }
     if (has(attr, PERF_SAMPLE_RAW))
-        hp_perf_skip(body, hp_perf_u32(body));
+        sample->raw = take_items(body, hp_perf_u32(body), 1);
     if (has(attr, PERF_SAMPLE_BRANCH_STACK)) {
         sample->n_branches = hp_perf_u64(body);
         if (attr->branch_type & PERF_SAMPLE_BRANCH_HW_INDEX)
@@ -109,6 +109,15 @@ bool hp_perf_take_sample(const struct hp_perf_attrs *attrs, const struct hp_perf
            sample->n_chain <= HP_PERF_MAX_STACK;
 }
 
+/* Where bytes are the other way round, the first bit of a number is the highest. */
+static uint16_t cycles_of(uint64_t flags, bool swapped)
+{
+    unsigned cycles = 0;
+    for (unsigned i = 0; i < 16; i++)
+        cycles |= (unsigned)(flags >> (4 + i) & 1) << (swapped ? 15 - i : i);
+    return (uint16_t)cycles;
+}
+
 struct hp_perf_branch hp_perf_take_branch(struct hp_perf_sampled *sample)
 {
     struct hp_perf_bytes *bytes = &sample->branches;
@@ -119,24 +128,42 @@ struct hp_perf_branch hp_perf_take_branch(struct hp_perf_sampled *sample)
     branch.predicted = flags >> 1 & 1;
     /* Where bytes are the other way round, so are numbers of two bits: this is the one with one. */
     branch.wrong_path = (flags >> 24 & 3) == (bytes->swapped ? 2 : 1);
+    branch.cycles = cycles_of(flags, bytes->swapped);
     sample->n_branches--;
     return branch;
 }
 
 /* The end of such a record: pid and tid, time, id, stream, processor, identifier, as far as the
  * event has them. */
+struct hp_perf_trailer hp_perf_trailer_of(const struct hp_perf_attrs *attrs,
+                                          const struct hp_perf_record *record)
+{
+    static const uint64_t parts[] = {PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
+                                     PERF_SAMPLE_ID,  PERF_SAMPLE_STREAM_ID,
+                                     PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER};
+    struct hp_perf_trailer trailer = {0};
+    struct hp_perf_bytes body = record->body;
+    uint64_t n = 0;
+    if (!attrs->n || !attrs->all->trailers)
+        return trailer;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        n += has(attrs->all, parts[i]) ? 8 : 0;
+    if (hp_perf_left(&body) < n)
+        return trailer;
+    hp_perf_skip(&body, hp_perf_left(&body) - n);
+    if (has(attrs->all, PERF_SAMPLE_TID)) {
+        trailer.pid = (int32_t)hp_perf_u32(&body);
+        trailer.tid = (int32_t)hp_perf_u32(&body);
+    }
+    trailer.time = take_if(attrs->all, PERF_SAMPLE_TIME, &body);
+    take_if(attrs->all, PERF_SAMPLE_ID, &body);
+    take_if(attrs->all, PERF_SAMPLE_STREAM_ID, &body);
+    if (has(attrs->all, PERF_SAMPLE_CPU))
+        trailer.cpu = hp_perf_u32(&body);
+    return trailer;
+}
+
 uint64_t hp_perf_time_of(const struct hp_perf_attrs *attrs, const struct hp_perf_record *record)
 {
-    static const uint64_t behind[] = {PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,
-                                      PERF_SAMPLE_IDENTIFIER};
-    struct hp_perf_bytes body = record->body;
-    uint64_t n = 8;
-    if (!attrs->n || !attrs->all->trailers || !has(attrs->all, PERF_SAMPLE_TIME))
-        return 0;
-    for (size_t i = 0; i < sizeof behind / sizeof *behind; i++)
-        n += has(attrs->all, behind[i]) ? 8 : 0;
-    if (hp_perf_left(&body) < n)
-        return 0;
-    hp_perf_skip(&body, hp_perf_left(&body) - n);
-    return hp_perf_u64(&body);
+    return hp_perf_trailer_of(attrs, record).time;
 }

@@ -3,7 +3,10 @@
 
 #include "base/base.h"
 #include "base/map64.h"
+#include "import/vdso.h"
 #include "symbols/symbols.h"
+
+#include <unistd.h>
 
 #define MAX_PARENTS 64
 #define MAX_STEPS   4096 /* mappings around an address that are looked at */
@@ -79,7 +82,7 @@ static enum hp_err file_of(struct hp_import_spaces *s, const char *path, const c
     return hp_map64_put(&s->file_of, key, *index);
 }
 
-/* What has no path is in no file: "[vdso]", "//anon". */
+/* What has no path is in no file: "[heap]", "//anon". */
 static bool is_file(const char *path)
 {
     return path[0] && path[0] != '[' && strncmp(path, "//", 2) != 0;
@@ -114,19 +117,30 @@ static const char *find_file(const struct hp_import_spaces *s, const struct hp_i
     return file->path;
 }
 
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
 /* Opens the file, if it is the one that ran. The build id becomes the whole one. */
 static enum hp_err check_file(const struct hp_import_spaces *s, struct hp_import_file *file)
 {
     struct hp_symbols *symbols HP_CLEANUP(close_symbols) = NULL;
+    char *vdso HP_CLEANUP(hp_free) = NULL;
+    int fd HP_CLEANUP(close_fd) = -1;
     file->found = strdup(find_file(s, file));
     if (!file->found)
         return hp_fail_nomem();
-    HP_TRY(hp_symbols_open(file->found, "", &symbols));
+    if (hp_is_vdso(file->found))
+        HP_TRY(hp_vdso_find(file->build_id, &vdso, &fd));
+    const char *where = vdso ? vdso : file->found;
+    HP_TRY(hp_symbols_open(where, "", &symbols));
     const char *actual = hp_symbols_build_id(symbols);
     if (file->build_id[0] && !same_build_id(file->build_id, actual))
         return hp_fail(HP_ERR_NOTFOUND, "%s has another build id than the file that ran",
                        file->found);
-    HP_TRY(hp_module_code_open(file->found, NULL, 0, &file->code));
+    HP_TRY(hp_module_code_open(where, NULL, 0, &file->code));
     file->verified = file->build_id[0];
     char *build_id = strdup(actual);
     if (!build_id)
@@ -139,7 +153,7 @@ static enum hp_err check_file(const struct hp_import_spaces *s, struct hp_import
 static const struct hp_module_code *open_file(const struct hp_import_spaces *s,
                                               struct hp_import_file *file)
 {
-    if (file->tried || !is_file(file->path))
+    if (file->tried || (!is_file(file->path) && !hp_is_vdso(file->path)))
         return file->code;
     file->tried = true;
     if (check_file(s, file) != HP_OK)

@@ -35,6 +35,8 @@ void hp_stacks_free(struct hp_import_stacks *s)
     free(s->spot_of);
     hp_decoder_free(s->decoder);
     hp_map64_fini(&s->run_of);
+    hp_map64_fini(&s->end_of);
+    hp_stretches_fini(&s->stretches);
     free(s->spots);
     free(s->runs);
     free(s->blocks);
@@ -197,15 +199,15 @@ static enum hp_err count(struct hp_tally64 *tally, uint32_t high, uint32_t low)
     return HP_OK;
 }
 
-/* A run was executed, and then what is at `next`. */
+/* A run was executed, and then what is at `next`. `*run`: it; HP_NO_ID: it is not known. */
 static enum hp_err count_run(struct hp_import_stacks *s, struct hp_import_thread *t, uint32_t from,
-                             uint32_t to, bool whole, uint32_t next)
+                             uint32_t to, bool whole, uint32_t next, uint32_t *run)
 {
-    uint32_t run;
-    HP_TRY(run_of(s, from, to, whole, &run));
+    HP_TRY(run_of(s, from, to, whole, run));
     s->counts.runs++;
-    if (s->runs[run].n)
-        return count(&t->edges, run, next);
+    if (s->runs[*run].n)
+        return count(&t->edges, *run, next);
+    *run = HP_NO_ID;
     s->counts.gaps++;
     return next == HP_NO_ID ? HP_OK : count(&t->orphans, to, next);
 }
@@ -219,7 +221,8 @@ static enum hp_err end_tail(struct hp_import_stacks *s, struct hp_import_thread 
     if (!t->n_tails)
         return HP_OK;
     struct hp_import_tail tail = t->tails[--t->n_tails];
-    return t->whole ? count_run(s, t, tail.from, tail.to, false, HP_NO_ID) : HP_OK;
+    uint32_t run;
+    return t->whole ? count_run(s, t, tail.from, tail.to, false, HP_NO_ID, &run) : HP_OK;
 }
 
 /* Whether a stack that begins with this branch goes on where one ended: then that tail is on top.
@@ -246,7 +249,31 @@ static enum hp_err begin(struct hp_import_stacks *s, struct hp_import_thread *t,
     struct hp_import_tail oldest = t->tails[0];
     memmove(t->tails, t->tails + 1, (HP_IMPORT_TAILS - 1) * sizeof *t->tails);
     t->n_tails--;
-    return t->whole ? count_run(s, t, oldest.from, oldest.to, false, HP_NO_ID) : HP_OK;
+    uint32_t run;
+    return t->whole ? count_run(s, t, oldest.from, oldest.to, false, HP_NO_ID, &run) : HP_OK;
+}
+
+/* The cycles of a branch are those since the branch before it: of the run that it ends. */
+static void add_cycles(struct hp_import_stacks *s, struct hp_import_run *run, uint64_t cycles)
+{
+    if (!cycles) {
+        run->untimed++;
+        return;
+    }
+    run->min = run->timed && run->min < cycles ? run->min : cycles;
+    run->max = run->max > cycles ? run->max : cycles;
+    run->timed++;
+    run->cycles += cycles;
+    run->squares += cycles * cycles;
+    s->counts.timed++;
+}
+
+static enum hp_err begin_stretch(struct hp_import_stacks *s, const struct hp_import_thread *t,
+                                 uint32_t from, uint32_t to)
+{
+    const struct hp_import_stretch begin = {
+        .thread = t->info.id, .sample = (uint32_t)s->counts.stacks, .from = from, .to = to};
+    return hp_stretches_begin(&s->stretches, &begin);
 }
 
 /* A branch of user code, oldest first; `before`: the target of the one before it, or HP_NO_ID. */
@@ -254,13 +281,13 @@ static enum hp_err take_branch(struct hp_import_stacks *s, struct hp_import_thre
                                uint32_t view, const struct hp_perf_branch *branch, bool oldest,
                                uint32_t *before)
 {
-    uint32_t from, to;
+    uint32_t from, to, run = HP_NO_ID;
     bool joined = false;
     HP_TRY(spot_of(s, view, branch->to, &to));
     if (!branch->from) { /* from outside: as the export writes it */
         HP_TRY(begin(s, t, oldest && !t->n_tails && !t->edges.used && !t->orphans.used));
         *before = to;
-        return HP_OK;
+        return begin_stretch(s, t, HP_NO_ID, to);
     }
     s->counts.branches++;
     s->counts.mispredicted += branch->mispredicted;
@@ -275,10 +302,14 @@ static enum hp_err take_branch(struct hp_import_stacks *s, struct hp_import_thre
         if (!joined)
             t->n_tails = 0;
     }
-    enum hp_err err = *before == HP_NO_ID ? count(&t->orphans, from, to)
-                                          : count_run(s, t, *before, from, true, to);
+    HP_TRY(*before == HP_NO_ID ? count(&t->orphans, from, to)
+                               : count_run(s, t, *before, from, true, to, &run));
     *before = to;
-    return err;
+    if (run != HP_NO_ID && !joined)
+        add_cycles(s, &s->runs[run], branch->cycles);
+    if (s->stretches.open && run != HP_NO_ID)
+        return hp_stretches_extend(&s->stretches, run, to);
+    return begin_stretch(s, t, from, to);
 }
 
 static bool is_kernel(uint64_t address)
@@ -303,13 +334,17 @@ enum hp_err hp_stacks_add(struct hp_import_stacks *s, struct hp_import_thread *t
     if (!n || view == HP_NO_VIEW)
         return HP_OK;
     s->counts.stacks++;
+    s->stretches.open = false;
     for (; n > 0; n--, oldest = false) {
         const struct hp_perf_branch *branch = &branches[n - 1];
         if (is_kernel(branch->from) || is_kernel(branch->to)) {
             s->counts.kernel++;
             before = HP_NO_ID;
-            if (!is_kernel(branch->to)) /* back from the kernel: what follows starts there */
+            s->stretches.open = false;
+            if (!is_kernel(branch->to)) { /* back from the kernel: what follows starts there */
                 HP_TRY(spot_of(s, view, branch->to, &before));
+                HP_TRY(begin_stretch(s, t, HP_NO_ID, before));
+            }
             continue;
         }
         HP_TRY(take_branch(s, t, view, branch, oldest, &before));
@@ -433,5 +468,151 @@ enum hp_err hp_stacks_edges(struct hp_import_stacks *s, struct hp_import_thread 
             (*edges)[(*n)++] = (struct hp_edge_count){(uint32_t)(slot->key >> 32),
                                                       (uint32_t)slot->key, slot->count};
     }
+    return HP_OK;
+}
+
+/* --- Stretches -------------------------------------------------------------------------------- */
+
+/* Which block ends with a branch: of several that do, any. */
+static enum hp_err list_ends(struct hp_import_stacks *s)
+{
+    for (; s->n_ends < s->n_runs; s->n_ends++) {
+        const struct hp_import_run *run = &s->runs[s->n_ends];
+        if (!run->n)
+            continue;
+        uint32_t last = s->blocks[run->first + run->n - 1];
+        const struct hp_block *b = hp_code_block(s->code, last);
+        HP_TRY(hp_map64_put(&s->end_of, end_key(b->module, b->last), last));
+    }
+    return HP_OK;
+}
+
+/* A block that ends with the branch at a spot; HP_NO_ID: none is known. */
+static enum hp_err find_end(struct hp_import_stacks *s, uint32_t spot, uint32_t *block)
+{
+    const struct hp_import_spot at = s->spots[spot];
+    struct hp_import_place place;
+    *block = HP_NO_ID;
+    enum hp_err err = hp_spaces_find(s->spaces, s->code, at.view, at.address, &place);
+    if (err != HP_OK)
+        return err == HP_ERR_NOTFOUND ? HP_OK : err;
+    *block = hp_map64_get(&s->end_of, end_key(place.module, at.address));
+    if (*block == HP_MAP64_NONE) {
+        HP_TRY(block_at(s, spot, block));
+        if (*block == HP_NO_ID)
+            return HP_OK;
+    }
+    const struct hp_block *b = hp_code_block(s->code, *block);
+    if (b->module != place.module || b->last != at.address)
+        *block = HP_NO_ID;
+    return HP_OK;
+}
+
+enum hp_err hp_stacks_settle(struct hp_import_stacks *s)
+{
+    uint32_t block;
+    HP_TRY(list_ends(s));
+    for (size_t i = 0; i < s->stretches.n; i++) {
+        const struct hp_import_stretch *stretch = &s->stretches.all[i];
+        HP_TRY(block_at(s, stretch->to, &block));
+        if (stretch->from != HP_NO_ID)
+            HP_TRY(find_end(s, stretch->from, &block));
+    }
+    return HP_OK;
+}
+
+uint32_t hp_stacks_same_end(const struct hp_import_stacks *s, uint32_t block)
+{
+    const struct hp_block *b = hp_code_block(s->code, block), *same;
+    uint32_t end = hp_map64_get(&s->end_of, end_key(b->module, b->last));
+    if (end == HP_MAP64_NONE)
+        return block;
+    same = hp_code_block(s->code, end);
+    return same->module == b->module && same->last == b->last ? end : block;
+}
+
+static enum hp_err put_block(struct hp_import_walk *walk, size_t *n, uint32_t block, bool taken)
+{
+    HP_TRY(hp_grow(&walk->blocks, &walk->cap_blocks, *n + 1, sizeof *walk->blocks));
+    HP_TRY(hp_grow(&walk->taken, &walk->cap_taken, *n + 1, sizeof *walk->taken));
+    walk->blocks[*n] = block;
+    walk->taken[(*n)++] = taken;
+    return HP_OK;
+}
+
+enum hp_err hp_stacks_walk(struct hp_import_stacks *s, const struct hp_import_stretch *stretch,
+                           struct hp_import_walk *walk)
+{
+    size_t n = 0;
+    uint32_t end = HP_NO_ID;
+    HP_TRY(list_ends(s));
+    if (stretch->from != HP_NO_ID)
+        HP_TRY(find_end(s, stretch->from, &end));
+    if (end != HP_NO_ID)
+        HP_TRY(put_block(walk, &n, end, true));
+    for (size_t i = 0; i < stretch->n; i++) {
+        const struct hp_import_run *run = &s->runs[s->stretches.runs[stretch->first + i]];
+        for (uint32_t k = 0; k < run->n; k++)
+            HP_TRY(put_block(walk, &n, s->blocks[run->first + k], k + 1 == run->n));
+    }
+    HP_TRY(block_at(s, stretch->to, &end));
+    if (end != HP_NO_ID)
+        HP_TRY(put_block(walk, &n, end, false));
+    walk->n = n ? n - 1 : 0;
+    return HP_OK;
+}
+
+enum hp_err hp_stacks_cycles(const struct hp_import_stacks *s, struct hp_profile *profile)
+{
+    for (size_t i = 0; s->counts.timed && i < s->n_runs; i++) {
+        const struct hp_import_run *run = &s->runs[i];
+        struct hp_prun_cycles *out;
+        if (!run->timed && !run->untimed)
+            continue;
+        HP_TRY(hp_profile_add_run_cycles(profile, &out));
+        *out = (struct hp_prun_cycles){.first = s->blocks[run->first],
+                                       .last = s->blocks[run->first + run->n - 1],
+                                       .count = run->timed,
+                                       .cycles = run->cycles,
+                                       .squares = run->squares,
+                                       .min = run->min,
+                                       .max = run->max,
+                                       .unknown = run->untimed};
+    }
+    return HP_OK;
+}
+
+static void show(struct hp_profiler *profiler, void *state, const struct hp_code *code,
+                 const struct hp_import_walk *walk)
+{
+    const struct hp_event cut = {.kind = HP_EVENT_DISCONTINUITY};
+    for (size_t i = 0; i < walk->n; i += HP_BATCH_MAX) {
+        size_t rest = walk->n - i;
+        const struct hp_batch batch = {.code = code,
+                                       .table = hp_code_blocks(code),
+                                       .blocks = walk->blocks + i,
+                                       .taken = walk->taken + i,
+                                       .n = rest < HP_BATCH_MAX ? rest : HP_BATCH_MAX};
+        profiler->ops->batch(state, &batch);
+    }
+    profiler->ops->event(state, &cut);
+}
+
+enum hp_err hp_stacks_show(struct hp_import_stacks *s, const struct hp_import_thread *threads,
+                           size_t n, struct hp_profiler *profiler)
+{
+    const struct hp_event end = {.kind = HP_EVENT_END, .exact = true};
+    struct hp_import_walk walk HP_CLEANUP(hp_import_walk_fini) = {0};
+    void **states HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(hp_new((void *)&states, n, sizeof *states));
+    for (size_t i = 0; i < n; i++)
+        HP_TRY(profiler->ops->start_thread(profiler, &threads[i].info, &states[i]));
+    for (size_t i = 0; i < s->stretches.n; i++) {
+        HP_TRY(hp_stacks_walk(s, &s->stretches.all[i], &walk));
+        s->shown = s->stretches.all[i].sample;
+        show(profiler, states[s->stretches.all[i].thread], s->code, &walk);
+    }
+    for (size_t i = 0; i < n; i++)
+        profiler->ops->event(states[i], &end);
     return HP_OK;
 }

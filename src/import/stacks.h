@@ -12,9 +12,11 @@
 
 #include "base/map64.h"
 #include "base/tally64.h"
+#include "hotpath/profiler.h"
 #include "hotpath/stream.h"
 #include "import/samples.h"
 #include "import/spaces.h"
+#include "import/stretches.h"
 
 /* An address in a view. */
 struct hp_import_spot {
@@ -26,7 +28,9 @@ struct hp_import_spot {
 
 /* Blocks that ran one after the other. */
 struct hp_import_run {
-    uint32_t first, n; /* of `blocks`; 0: there is no such straight run */
+    uint32_t first, n;                         /* of `blocks`; 0: there is no such straight run */
+    uint64_t timed, cycles, squares, min, max; /* times that its cycles are known */
+    uint64_t untimed;
 };
 
 /* Where a thread was when its last sample was taken. */
@@ -54,6 +58,7 @@ struct hp_import_stack_counts {
     uint64_t impossible; /* of these, that do not fit the code */
     uint64_t kernel;     /* branches in the kernel, left out */
     uint64_t joined;     /* stacks that begin where the last one ended */
+    uint64_t timed;      /* runs in stacks whose cycles are known */
 };
 
 struct hp_import_stacks {
@@ -70,6 +75,10 @@ struct hp_import_stacks {
     uint32_t *blocks;
     size_t n_blocks, cap_blocks;
     uint32_t n_segments;
+    struct hp_import_stretches stretches;
+    struct hp_map64 end_of; /* module and branch -> a block that ends there; see hp_stacks_walk() */
+    size_t n_ends;          /* runs that it is of */
+    uint32_t shown;         /* the sample whose stretch is being shown */
     struct hp_import_stack_counts counts;
 };
 
@@ -85,6 +94,26 @@ enum hp_err hp_stacks_add(struct hp_import_stacks *stacks, struct hp_import_thre
 /* The thread's edges, when it has ended; free(). HP_ERR_NOMEM. */
 enum hp_err hp_stacks_edges(struct hp_import_stacks *stacks, struct hp_import_thread *thread,
                             struct hp_edge_count **edges, size_t *n);
+
+/* Finds the blocks at the ends of all stretches, which the code map does not have yet: before
+ * anything else looks at it. HP_ERR_NOMEM. */
+enum hp_err hp_stacks_settle(struct hp_import_stacks *stacks);
+
+/* Spells out a stretch. Its first block is one that ends with the oldest branch, if one is known;
+ * where that began is not. HP_ERR_NOMEM. */
+enum hp_err hp_stacks_walk(struct hp_import_stacks *stacks, const struct hp_import_stretch *stretch,
+                           struct hp_import_walk *walk);
+
+/* Of blocks that end with the same branch, always the same one. After hp_stacks_settle(). */
+uint32_t hp_stacks_same_end(const struct hp_import_stacks *stacks, uint32_t block);
+
+/* Adds the cycles of runs to a profile that has the code. Nothing where none are known.
+ * HP_ERR_NOMEM. */
+enum hp_err hp_stacks_cycles(const struct hp_import_stacks *stacks, struct hp_profile *profile);
+
+/* Shows all stretches to a profiler, each between two discontinuities. HP_ERR_NOMEM. */
+enum hp_err hp_stacks_show(struct hp_import_stacks *stacks, const struct hp_import_thread *threads,
+                           size_t n, struct hp_profiler *profiler);
 
 void hp_import_thread_fini(struct hp_import_thread *thread);
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What perf recorded becomes a profile. Recordings are made by `export --format perf`, changed by hand, and by perf where it can record here. Round
 trips are compared count by count with the exact profile of the same trace."""
+import os
 import shutil
 import sqlite3
 import struct
@@ -328,6 +329,26 @@ class Refused(Import):
         self.assertGreater(inclusive, 10 * own)
         self.assertIn("estimate", self.notes(profile))
         self.assertEqual(self.counts(profile), ([], []))
+
+
+class Hardware(Import):
+    """`record --hardware`: a profile where the processor can be sampled, else one line that says why not."""
+
+    def test_record(self):
+        path = self.path("there.hotpath")
+        status, _, err = self.hotpath("record", "--hardware", "-o", path, "--", self.program("work", WORK))
+        if status == FAILED:
+            self.one_line(err, "--hardware")
+            self.assertFalse(os.path.exists(path))
+        else:
+            self.assertEqual(status, 0, err)
+            self.assertEqual(self.query(path, "SELECT engine FROM run"), [("perf",)])
+        self.assertEqual([name for name in os.listdir(self.dir) if name.startswith("there.hotpath.")], [])
+
+    def test_alone(self):
+        """What hotpath's own profilers take makes no sense."""
+        for options in (["-p", "loops"], ["--machine", "modern"], ["--for", "1M"], ["--engine", "qemu"], ["--no-follow"]):
+            self.refused(FAILED, ["record", "--hardware", *options, "--", tool("true")], "goes with -o and -q only")
 
 
 # --- The other byte order -------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Recordings of perf: any bytes. What is accepted is a sound profile, that can be saved and read.
- * The code is that of a test program, which the corpus is of. */
+/* Recordings of perf, also traces of Intel PT: any bytes. What is accepted is a sound profile, that
+ * can be saved and read. The code is that of a test program, which the corpus is of. */
 #include "import/import.h"
 #include "support.h"
 
@@ -15,10 +15,12 @@ static void say(void *context, const char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const files[] = {"../programs/flow"};
+    const struct hp_session_settings settings = {.lines = HP_LINES_FUNCTIONS};
     struct hp_import_request request = {.path = fuzz_file("perf.data", data, size),
                                         .files = files,
                                         .n_files = 1,
                                         .lines = HP_LINES_FUNCTIONS,
+                                        .settings = &settings,
                                         .say = say};
     struct hp_profile *profile = NULL, *again = NULL;
     enum hp_err err = hp_import_perf(&request, &profile);

@@ -133,7 +133,7 @@ static enum hp_err settle_options(struct request *e)
     e->thread = all ? HP_STREAM_ALL : (uint32_t)thread;
     settings->timings = format->timing;
     if (settings->length == HP_NOT_SAID)
-        settings->length = settings->timings ? WINDOW : 0;
+        settings->length = settings->timings && !format->whole ? WINDOW : 0;
     settings->attach = attach;
     settings->addresses = format->addresses;
     return HP_OK;
@@ -175,7 +175,7 @@ static void print_end(struct request *e, const char *path, const struct hp_profi
         fprintf(stderr, "hotpath: note: %s\n", profile->notes[i].text);
     if (w->written != w->total)
         snprintf(w->missing, sizeof w->missing, "other threads, see --thread");
-    if (e->format->timing)
+    if (e->format->timing && !w->detail[0])
         snprintf(w->detail, sizeof w->detail, "%" PRIu64 " retired, in %" PRIu64 " cycles",
                  w->retired, w->cycles);
     print_written(w, path);
@@ -262,7 +262,7 @@ static const struct hp_option rows[] = {
      "of a profile: instructions (default) or cycles"},
     HP_SHOWN_OPTIONS(shown),
     {"machine", 'm', HP_TEXT(session.settings.machine), "MACHINE",
-     "of a pipeline log: the machine (default: modern): {}, or a file"},
+     "of a pipeline log, or of ibs: the machine (default: modern): {}, or a file"},
     {"interval", 0, HP_COUNT(interval), "N",
      "of vectors: instructions of an interval (default: 100M; at least 4096)"},
     {"thread", 't', HP_TEXT(thread_name), "N",
@@ -288,15 +288,18 @@ const struct hp_command hp_command_export = {
         "and predictors.\n"
         "\n"
         "Traces and vectors for simulators are made of a PROGRAM or a trace too: of all that one "
-        "thread executes, or of the part that --from, --after and --for say. Samples for perf "
-        "likewise, of all threads.\n",
+        "thread executes, or of the part that --from, --after and --for say. Samples and traces "
+        "of Intel PT for perf likewise, of all threads; samples of instructions (ibs) of one, on a "
+        "machine in cycles.\n",
     .examples =
         "  hotpath export --format kanata -o ls.kanata -- ls\n"
         "  hotpath export --format o3 --machine vaswani --after 1M --for 2000 gzip.hptrace\n"
         "  hotpath export --format champsim --after 1G --for 100M -o gzip.champsim -- gzip -9k "
         "FILE\n"
         "  hotpath export --format simpoint --interval 10M -o gzip.bb -- gzip -9k FILE\n"
-        "  hotpath export --format perf,period=1M,depth=32 -o gzip.perf -- gzip -9k FILE\n",
+        "  hotpath export --format perf,period=1M,depth=32 -o gzip.perf -- gzip -9k FILE\n"
+        "  hotpath export --format ibs,interval=1000 --machine modern -o gzip.ibs -- gzip -9k "
+        "FILE\n",
     .options = {rows, hp_options_engine},
     .list = "FORMAT",
     .values = {HP_VALUES(.session = {HP_CLI_SESSION_DEFAULTS, .settings.length = HP_NOT_SAID,

@@ -4,11 +4,11 @@
 #include "cli/cli.h"
 
 struct request {
+    struct hp_cli_session session; /* first */
     struct hp_import_request import;
     struct hp_texts files;
     const char *pattern;
     const char *path; /* of the file that is read */
-    bool quiet;
 };
 
 static void say(void *context, const char *text)
@@ -25,15 +25,25 @@ static enum hp_err run(struct hp_invocation *call)
     r->path = r->import.path = call->words[0];
     r->import.files = r->files.items;
     r->import.n_files = r->files.n;
-    r->import.lines = HP_LINES_ALL;
+    r->import.lines = r->session.settings.lines = HP_LINES_ALL;
     r->import.say = say;
     r->import.context = r;
-    HP_TRY(hp_cli_output_name(r->pattern ? r->pattern : "perf.hotpath", &path));
+    r->import.settings = &r->session.settings;
+    if (r->import.trace && r->pattern)
+        return hp_fail(HP_ERR_INVALID, "--trace makes a trace, no profile: leave out -o");
+    const char *pattern = r->pattern ? r->pattern : "perf.hotpath";
+    HP_TRY(hp_cli_output_name(r->import.trace ? r->import.trace : pattern, &path));
     HP_TRY(hp_cli_check_output(path));
+    HP_TRY(hp_cli_session_begin(&r->session));
+    if (r->import.trace)
+        r->import.trace = path;
     HP_TRY(hp_import_perf(&r->import, &profile));
+    if (r->import.trace) {
+        hp_cli_say_written(&r->session, "trace", path, "hotpath trace info");
+        return HP_OK;
+    }
     HP_TRY(hp_profile_save(profile, path));
-    const struct hp_cli_session session = {.quiet = r->quiet};
-    hp_cli_say_written(&session, "profile", path, "hotpath report");
+    hp_cli_say_written(&r->session, "profile", path, "hotpath report");
     return HP_OK;
 }
 
@@ -43,7 +53,9 @@ static const struct hp_option rows[] = {
      "of several, the event to read (default: the first with branch stacks, or with samples)"},
     {"binary", 0, HP_TEXTS(files), "FILE",
      "take this file for the one of its name that was recorded; may be given several times"},
-    {"quiet", 'q', HP_FLAG(quiet), NULL, "do not say where the profile is"},
+    {"trace", 0, HP_TEXT(import.trace), "FILE",
+     "of Intel PT: make a trace (hotpath trace replay) instead of a profile"},
+    {"quiet", 'q', HP_FLAG(session.quiet), NULL, "do not say where the profile is"},
     {0},
 };
 
@@ -56,12 +68,23 @@ const struct hp_command hp_command_import = {
         "\n"
         "Branch stacks (perf record -b, on processors that have them) become blocks and branches "
         "with estimated counts: what such a profile has, exports, reports and comparisons can use. "
-        "Other samples become functions, and with call chains calling contexts. The files that ran "
-        "must still be there, with the same build ids.\n",
+        "'--profile loops,paths' also finds loops, and the paths that lie within a stack. "
+        "Samples of instructions (AMD IBS, Arm SPE) become estimates of latencies, misses and "
+        "branches by instruction, as a machine in cycles has them. Other samples become functions, "
+        "and with call chains calling contexts. The files that ran must still be there, with the "
+        "same build ids.\n"
+        "\n"
+        "A trace of Intel PT has all that was executed, in its order: every profiler can be "
+        "chosen, as for 'hotpath trace replay'.\n",
     .examples = "  perf record -b -e cycles:u -- gzip -9k FILE; hotpath import perf.data\n"
                 "  hotpath report perf.hotpath\n"
-                "  perf record -b -o - -- gzip -9k FILE | hotpath import -o gzip.hotpath -\n",
-    .options = {rows},
-    .values = {sizeof(struct request), NULL},
+                "  hotpath import --profile paths perf.data; hotpath report perf.hotpath paths\n"
+                "  perf record -e ibs_op/cnt_ctl=1/ -c 100000 -- gzip -9k FILE; hotpath import "
+                "perf.data\n"
+                "  perf record -b -o - -- gzip -9k FILE | hotpath import -o gzip.hotpath -\n"
+                "  perf record -e intel_pt//u -- gzip -9k FILE; hotpath import --profile "
+                "exact,paths perf.data\n",
+    .options = {rows, hp_options_profilers, hp_options_details, hp_options_region},
+    .values = {HP_VALUES(.session = {HP_CLI_SESSION_DEFAULTS})},
     .run = run,
 };

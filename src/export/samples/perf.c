@@ -8,10 +8,9 @@
 #include "base/base.h"
 #include "export/export.h"
 #include "export/samples/perf_file.h"
+#include "export/samples/processes.h"
 #include "export/samples/settings.h"
-#include "symbols/module_code.h"
 
-#define PAGE        4096
 #define MAX_FRAMES  65536
 #define SEARCHED    1024                /* frames in which a return looks for its own */
 #define INTERRUPTED (UINT64_C(1) << 63) /* a frame that a signal's handler returns to */
@@ -27,7 +26,7 @@ struct history {
 /* A thread. */
 struct thread {
     struct hp_thread info;
-    struct process *process;
+    struct hp_perf_process *process;
     struct history now;
     struct history *interrupted; /* by signals whose handlers run, the outermost first */
     size_t n_interrupted, cap_interrupted;
@@ -37,29 +36,13 @@ struct thread {
     size_t n_frames, cap_frames, n_above; /* frames for which there was no room */
 };
 
-/* Where a module is in the memory of a process. */
-struct mapped {
-    uint64_t low, high; /* 0, 0: nowhere */
-};
-
-struct process {
-    int32_t pid, parent;
-    char name[HP_PERF_NAME];
-    bool known;            /* the file knows it */
-    bool executed;         /* another program than its parent, or than before */
-    uint32_t program;      /* what it is called, as a text's number; after an exec */
-    struct mapped *mapped; /* by module */
-    size_t n_mapped;
-    struct process *next;
-};
-
 struct samples {
     struct hp_stream_setup setup; /* first */
     struct hp_samples_settings settings;
     struct hp_perf_file file;
     struct thread **threads; /* by id; NULL: none */
     size_t n_threads;
-    struct process *processes;
+    struct hp_perf_processes processes;
     struct perf_branch_entry stack[HP_PERF_MAX_BRANCHES];
     uint64_t chain[PERF_MAX_STACK_DEPTH];
     uint64_t clock; /* instructions */
@@ -70,11 +53,16 @@ static enum hp_err open_samples(void *state)
 {
     struct samples *s = state;
     struct hp_samples_settings *settings = &s->settings;
+    s->processes = (struct hp_perf_processes){.file = &s->file, .setup = &s->setup};
     HP_TRY(hp_samples_parse(s->setup.settings, settings));
-    return hp_perf_file_begin(&s->file, s->setup.out, settings->of == HP_SAMPLES_OF_BRANCHES,
-                              settings->consecutive ? settings->depth - settings->overlap
-                                                    : settings->period,
-                              settings->chains);
+    bool taken = settings->of == HP_SAMPLES_OF_BRANCHES;
+    const struct hp_perf_event event = {
+        .name = taken ? "taken-branches:u" : "instructions:u",
+        .type = taken ? PERF_TYPE_RAW : PERF_TYPE_HARDWARE,
+        .config = taken ? HP_PERF_TAKEN_BRANCHES : PERF_COUNT_HW_INSTRUCTIONS,
+        .period = settings->consecutive ? settings->depth - settings->overlap : settings->period,
+        .samples = PERF_SAMPLE_BRANCH_STACK | (settings->chains ? PERF_SAMPLE_CALLCHAIN : 0)};
+    return hp_perf_file_begin(&s->file, s->setup.out, &event);
 }
 
 static struct hp_perf_who who(const struct samples *s, const struct thread *t)
@@ -82,56 +70,7 @@ static struct hp_perf_who who(const struct samples *s, const struct thread *t)
     return (struct hp_perf_who){t->info.pid, t->info.tid, s->clock + 1};
 }
 
-/* --- Processes and threads -------------------------------------------------------------------- */
-
-/* The file name of a path; what is behind a newline is no part of it. */
-static void set_name(char name[HP_PERF_NAME], const char *path)
-{
-    size_t length = strcspn(path, "\n"), from = length;
-    while (from > 0 && path[from - 1] != '/')
-        from--;
-    snprintf(name, HP_PERF_NAME, "%.*s", (int)(length - from), path + from);
-}
-
-static struct process *find_process(const struct samples *s, int32_t pid)
-{
-    struct process *p = s->processes;
-    while (p && p->pid != pid)
-        p = p->next;
-    return p;
-}
-
-static enum hp_err process_of(struct samples *s, const struct hp_thread *info,
-                              struct process **process)
-{
-    char *const *command = s->setup.names.command;
-    *process = find_process(s, info->pid);
-    if (*process)
-        return HP_OK;
-    HP_TRY(hp_new(process, 1, sizeof **process));
-    const struct process *parent = find_process(s, info->parent);
-    struct process *p = *process;
-    *p = (struct process){.pid = info->pid, .parent = info->parent, .next = s->processes};
-    s->processes = p;
-    p->executed = !parent;
-    if (parent)
-        memcpy(p->name, parent->name, sizeof p->name);
-    else
-        set_name(p->name, command && command[0] ? command[0] : "program");
-    return HP_OK;
-}
-
-/* The process has become another program: what was in its memory is gone. What it is called is
- * known in a run, not in a trace. */
-static void replace_program(const struct samples *s, struct process *p)
-{
-    const struct hp_stream_names *names = &s->setup.names;
-    const char *path = names->text ? names->text(names->context, p->program) : NULL;
-    if (path)
-        set_name(p->name, path);
-    if (p->mapped)
-        memset(p->mapped, 0, p->n_mapped * sizeof *p->mapped);
-}
+/* --- Threads ---------------------------------------------------------------------------------- */
 
 static enum hp_err begin_thread(void *state, const struct hp_thread *info)
 {
@@ -144,81 +83,9 @@ static enum hp_err begin_thread(void *state, const struct hp_thread *info)
     s->threads[info->id] = t;
     *t = (struct thread){.info = *info};
     HP_TRY(hp_new(&t->now.ring, s->settings.depth, sizeof *t->now.ring));
-    HP_TRY(process_of(s, info, &t->process));
-    struct process *p = t->process;
     struct hp_perf_who w = who(s, t);
-    if (!p->known && p->parent)
-        hp_perf_put_fork(&s->file, &w, p->parent, p->parent);
-    else if (p->known && info->tid != info->pid)
-        hp_perf_put_fork(&s->file, &w, info->pid, info->pid);
-    if (p->known && p->executed)
-        replace_program(s, p);
     t->began = w.time;
-    hp_perf_put_name(&s->file, &w, p->name, p->executed);
-    p->known = true;
-    p->executed = false;
-    return HP_OK;
-}
-
-/* --- Mappings --------------------------------------------------------------------------------- */
-
-/* The name that the kernel gives to what is in no file. */
-static const char *name_of_mapping(const struct hp_module *module)
-{
-    return strcmp(module->path, "[anon]") == 0 ? "//anon" : module->path;
-}
-
-/* The pages of a part of a module. */
-static void put_pages(struct samples *s, const struct thread *t, const struct hp_module *module,
-                      uint64_t low, uint64_t high, uint64_t file_offset)
-{
-    uint64_t in_page = low % PAGE;
-    struct hp_perf_who w = who(s, t);
-    const struct hp_perf_mapping mapping = {.start = low - in_page,
-                                            .size = (high - low + in_page + PAGE - 1) / PAGE * PAGE,
-                                            .file_offset =
-                                                file_offset > in_page ? file_offset - in_page : 0,
-                                            .path = name_of_mapping(module),
-                                            .build_id = module->build_id};
-    hp_perf_put_mapping(&s->file, &w, &mapping);
-}
-
-HP_CLEANUP_POINTER(close_code, struct hp_module_code, hp_module_code_close)
-
-/* The file tells which of its parts are code, and where they are in it; without the file, the
- * module is one part. */
-static void put_module(struct samples *s, const struct thread *t, const struct hp_module *module)
-{
-    struct hp_module_code *code HP_CLEANUP(close_code) = NULL;
-    uint64_t low, high;
-    if (hp_module_code_open(module->path, module->build_id, INT64_MAX, &code) != HP_OK)
-        put_pages(s, t, module, module->low, module->high, module->low - module->base);
-    for (size_t i = 0; code && hp_module_code_range(code, i, &low, &high); i++)
-        put_pages(s, t, module, module->base + low, module->base + high,
-                  hp_module_code_file_offset(code, i));
-}
-
-/* A module is executed for the first time in a process, or again after another one was where it is;
- * or more of it is known than before. */
-static enum hp_err map_module(struct samples *s, struct thread *t, uint32_t id)
-{
-    struct process *p = t->process;
-    const struct hp_module *module = hp_code_module(s->setup.code, id);
-    HP_TRY(hp_grow(&p->mapped, &p->n_mapped, (size_t)id + 1, sizeof *p->mapped));
-    for (size_t i = 0; i < p->n_mapped; i++)
-        if (p->mapped[i].low < module->high && module->low < p->mapped[i].high)
-            p->mapped[i] = (struct mapped){0};
-    p->mapped[id] = (struct mapped){module->low, module->high};
-    put_module(s, t, module);
-    return HP_OK;
-}
-
-static bool is_mapped(const struct process *p, const struct hp_block *block)
-{
-    if (block->module >= p->n_mapped)
-        return false;
-    const struct mapped *m = &p->mapped[block->module];
-    return block->start >= m->low && block->end <= m->high;
+    return hp_perf_begin_thread(&s->processes, &w, info, &t->process);
 }
 
 /* --- Call chains ------------------------------------------------------------------------------ */
@@ -403,8 +270,10 @@ static enum hp_err put_block(void *state, const struct hp_stream_block *block)
     struct history *h = history_of(t, block);
     const struct hp_block *code = block->code;
     uint64_t last_ip;
-    if (!is_mapped(t->process, code))
-        HP_TRY(map_module(s, t, code->module));
+    if (!hp_perf_is_mapped(t->process, code)) {
+        struct hp_perf_who w = who(s, t);
+        HP_TRY(hp_perf_map_module(&s->processes, &w, t->process, code->module));
+    }
     if (!h->n)
         push_branch(s, h, 0, code->start, PERF_BR_UNKNOWN);
     if (s->settings.of == HP_SAMPLES_OF_INSTRUCTIONS)
@@ -459,16 +328,7 @@ static enum hp_err take_event(void *state, const struct hp_thread *thread,
     switch (event->kind) {
     case HP_EVENT_SIGNAL: return begin_handler(s, t);
     case HP_EVENT_SIGRETURN: end_handler(s, t); break;
-    case HP_EVENT_EXEC:
-        t->process->executed = event->exact;
-        t->process->program = (uint32_t)event->value;
-        break;
-    case HP_EVENT_EXEC_FAILED: t->process->executed = false; break;
-    case HP_EVENT_END:
-        if (event->value != HP_END_EXEC)
-            hp_perf_put_exit(&s->file, &w, t->process->parent);
-        break;
-    default: break;
+    default: hp_perf_process_event(&s->processes, &w, t->process, event); break;
     }
     return HP_OK;
 }
@@ -478,14 +338,10 @@ static enum hp_err take_event(void *state, const struct hp_thread *thread,
 /* Names of threads are known only now. They were these from the beginning on. */
 static void rename_threads(struct samples *s)
 {
-    const struct hp_stream_names *names = &s->setup.names;
-    for (size_t i = 0; names->thread && i < s->n_threads; i++) {
+    for (size_t i = 0; i < s->n_threads; i++) {
         const struct thread *t = s->threads[i];
-        const char *name = t ? names->thread(names->context, t->info.id) : NULL;
-        if (!name || !*name)
-            continue;
-        struct hp_perf_who w = {t->info.pid, t->info.tid, t->began};
-        hp_perf_put_name(&s->file, &w, name, false);
+        if (t)
+            hp_perf_rename_thread(&s->processes, &t->info, t->began);
     }
 }
 
@@ -516,11 +372,7 @@ static void fini_samples(void *state)
         free(s->threads[i]);
     }
     free(s->threads);
-    for (struct process *p = s->processes, *next; p; p = next) {
-        next = p->next;
-        free(p->mapped);
-        free(p);
-    }
+    hp_perf_processes_fini(&s->processes);
 }
 
 const struct hp_export_format hp_format_perf = {

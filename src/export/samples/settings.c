@@ -61,3 +61,50 @@ enum hp_err hp_samples_parse(const char *text, struct hp_samples_settings *setti
         return hp_fail(HP_ERR_INVALID, "--format: overlap needs a depth of 2 or more");
     return HP_OK;
 }
+
+/* --- Traces ----------------------------------------------------------------------------------- */
+
+/* 16 KB: as perf has it. */
+static const struct hp_pt_settings pt_usual = {.slice = 1000000, .psb = 16384};
+
+static const struct hp_preset pt_presets[] = {
+    {"perf-pt", &pt_usual, "a buffer for each thread", NULL},
+};
+
+static const struct hp_setting pt_keys[] = {
+    {"cpus", HP_SETTING_NUMBER, HP_MEMBER(struct hp_pt_settings, cpus), 0, 256,
+     "buffers are those of so many processors; 0: of threads"},
+    {"slice", HP_SETTING_COUNT, HP_MEMBER(struct hp_pt_settings, slice), 1, UINT32_MAX,
+     "instructions after which a thread goes to the next processor"},
+    {"psb", HP_SETTING_SIZE, HP_MEMBER(struct hp_pt_settings, psb), 64, UINT32_MAX,
+     "bytes of packets between places where reading can begin"},
+    {"returns", HP_SETTING_FLAG, HP_MEMBER(struct hp_pt_settings, returns),
+     .help = "returns to where the call came from are compressed"},
+    {"long", HP_SETTING_FLAG, HP_MEMBER(struct hp_pt_settings, long_packets),
+     .help = "packets hold up to 47 branches, not 6"},
+};
+
+static const struct hp_model pt_model = {
+    .name = "perf-pt",
+    .presets = pt_presets,
+    .n_presets = sizeof pt_presets / sizeof *pt_presets,
+    .keys = pt_keys,
+    .n_keys = sizeof pt_keys / sizeof *pt_keys,
+};
+static const struct hp_model *const pt_models[] = {&pt_model};
+
+const struct hp_model_family hp_pt_family = {
+    .name = "traces of Intel PT",
+    .label = "--format",
+    .option = "--format",
+    .help = "packets of Intel PT for perf and what reads its files (docs/export-samples.md)",
+    .size = sizeof(struct hp_pt_settings),
+    .models = pt_models,
+    .n_models = sizeof pt_models / sizeof *pt_models,
+};
+
+enum hp_err hp_pt_parse(const char *text, struct hp_pt_settings *settings)
+{
+    struct hp_said said;
+    return hp_settings_parse(&hp_pt_family, text, settings, &said);
+}

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What is sampled for a perf.data file: "perf,period=1000,depth=32". */
+/*
+ * What is sampled for a perf.data file: "perf,period=1000,depth=32"; how it is traced:
+ * "perf-pt,cpus=2".
+ */
 #ifndef HP_EXPORT_SAMPLES_SETTINGS_H
 #define HP_EXPORT_SAMPLES_SETTINGS_H
 
@@ -18,5 +21,17 @@ extern const struct hp_model_family hp_samples_family;
 
 /* HP_ERR_INVALID: the text is wrong, or its settings contradict each other. */
 enum hp_err hp_samples_parse(const char *text, struct hp_samples_settings *settings);
+
+struct hp_pt_settings {
+    uint32_t cpus;  /* 0: buffers are those of threads */
+    uint64_t slice; /* instructions after which a thread goes to another processor */
+    uint64_t psb;   /* bytes between places where reading can begin */
+    bool returns, long_packets;
+};
+
+extern const struct hp_model_family hp_pt_family;
+
+/* HP_ERR_INVALID: likewise. */
+enum hp_err hp_pt_parse(const char *text, struct hp_pt_settings *settings);
 
 #endif
