@@ -44,4 +44,7 @@ extern const struct hp_experiment hp_sampling_ipc;         /* section 6 */
 /* Gottschall, Eeckhout, Jahre: TIP: Time-Proportional Instruction Profiling (MICRO 2021). */
 extern const struct hp_experiment hp_sampling_error;
 
+/* No paper: machine models against the processor. */
+extern const struct hp_experiment hp_sampling_fidelity;
+
 #endif

@@ -14,6 +14,7 @@ static const struct hp_experiment *const experiments[] = {
     &hp_prediction_dynamo,    &hp_loops_accuracy,       &hp_hotspots_table,
     &hp_sampling_skid,        &hp_sampling_convergence, &hp_sampling_paths,
     &hp_sampling_bottlenecks, &hp_sampling_ipc,         &hp_sampling_error,
+    &hp_sampling_fidelity,
 };
 
 const struct hp_experiment *const *hp_lab_experiments(size_t *n)

@@ -647,6 +647,17 @@ class Lab(Case):
         self.assertEqual((status, out), (FAILED, b""))
         self.assertIn(b"none of the programs could be run", err)
 
+    def test_fidelity_needs_a_processor(self):
+        """Where instructions cannot be sampled, one line says so and nothing is run."""
+        status, out, err = self.hotpath("lab", "fidelity", "--short", "--programs", "gzip", "--inputs",
+                                        os.path.join(self.shared, "inputs"), timeout=TIMEOUT)
+        if status == FAILED:
+            self.assertEqual(out, b"")
+            self.one_line(err, "processor")
+        else:
+            self.assertEqual(status, 0, err)
+            self.assertIn(b"gzip", out)
+
     def test_a_file_that_cannot_be_written(self):
         self.refused(FAILED, ["lab", "paths-extended", "--short", "--instructions", "1M", "--programs", "gzip", "--inputs",
                               os.path.join(self.shared, "inputs"), "--json", "/nowhere/x.json"], "/nowhere")
