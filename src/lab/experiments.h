@@ -47,4 +47,7 @@ extern const struct hp_experiment hp_sampling_error;
 /* No paper: machine models against the processor. */
 extern const struct hp_experiment hp_sampling_fidelity;
 
+/* No paper: sizes by an estimate. */
+extern const struct hp_experiment hp_hardware_size;
+
 #endif

@@ -14,7 +14,7 @@ static const struct hp_experiment *const experiments[] = {
     &hp_prediction_dynamo,    &hp_loops_accuracy,       &hp_hotspots_table,
     &hp_sampling_skid,        &hp_sampling_convergence, &hp_sampling_paths,
     &hp_sampling_bottlenecks, &hp_sampling_ipc,         &hp_sampling_error,
-    &hp_sampling_fidelity,
+    &hp_sampling_fidelity,    &hp_hardware_size,
 };
 
 const struct hp_experiment *const *hp_lab_experiments(size_t *n)
@@ -81,6 +81,8 @@ static enum hp_err run(struct hp_lab *lab)
     if (lab->options.arch && strcmp(lab->options.arch, "arm") != 0)
         return hp_fail(HP_ERR_INVALID, "there are no programs for '%.32s', only for arm",
                        lab->options.arch);
+    if (!lab->experiment->measure)
+        return lab->experiment->begin(lab);
     HP_TRY(hp_lab_programs(lab->options.programs, &lab->programs));
     lab->outcomes = calloc(lab->programs.n, sizeof *lab->outcomes);
     if (!lab->outcomes)

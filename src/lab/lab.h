@@ -29,7 +29,7 @@ struct hp_experiment {
     /* Creates the tables of results. */
     enum hp_err (*begin)(struct hp_lab *lab);
     /* Runs one program, as often as needed, and fills its rows. A failure affects only that
-     * program. */
+     * program. NULL: no programs are run. */
     enum hp_err (*measure)(struct hp_lab *lab, const char *name,
                            const struct hp_lab_command *command);
     /* After the last program; may be NULL. */

@@ -658,6 +658,23 @@ class Lab(Case):
             self.assertEqual(status, 0, err)
             self.assertIn(b"gzip", out)
 
+    def test_sizes_as_hardware(self):
+        """DAProf is built in the paper: its gates are within an eighth of the estimate, and speeds fall alike."""
+        path = os.path.join(self.shared, "size.json")
+        status, out, err = self.hotpath("lab", "hardware-size", "--json", path)
+        self.assertEqual(status, 0, err)
+        self.assertIn(b"% of ARM9", out)
+        with open(path) as file:
+            sheet = json.load(file)["sheets"]["units"]
+        for name, paper in sheet["paper"].items():
+            row = sheet["rows"][name.removeprefix("paper: ")]
+            self.assertAlmostEqual(row["gates"] / paper["gates"], 1, delta=0.125)
+            self.assertAlmostEqual(row["mhz"] / paper["mhz"], 1, delta=0.125)
+        for name, row in sheet["rows"].items():
+            self.assertEqual(row["memory"] + row["registers"], row["bits"], name)
+            self.assertGreater(row["gates"], row["logic"], name)
+        self.assertEqual(sheet["rows"]["hot path table 512x4"]["bits"], 8 * 7488)
+
     def test_a_file_that_cannot_be_written(self):
         self.refused(FAILED, ["lab", "paths-extended", "--short", "--instructions", "1M", "--programs", "gzip", "--inputs",
                               os.path.join(self.shared, "inputs"), "--json", "/nowhere/x.json"], "/nowhere")
