@@ -289,6 +289,7 @@ struct hp_hpt_config {
     uint32_t entries;
     uint32_t ways; /* entries / ways, the sets, is a power of two; entries: fully associative */
     enum hp_hpt_index index;
+    uint32_t shift; /* low bits of the start address that the index leaves out; not of FOLD */
     enum hp_hpt_policy policy;
     uint32_t accumulator_bits; /* 8 ... 64; saturates */
     uint32_t exponent_bits; /* of these; 0: exact counts; else floating point, rounded at random */
@@ -301,7 +302,7 @@ struct hp_hpt_config {
 
 /* Reads a preset ("vaswani": the paper's 512x4, xor, lfu, 32 bits; "random-admission": the best
  * table of the same size in bytes, 608x19), or ENTRIESxWAYS, with optional
- * ",index=xor|address|fold", ",policy=lfu|lru|rap", ",bits=N", ",exponent=N", ",packed".
+ * ",index=xor|address|fold", ",shift=N", ",policy=lfu|lru|rap", ",bits=N", ",exponent=N", ",packed".
  * HP_ERR_INVALID: the number of sets is not a power of two, zero ways, more ways than entries, ...;
  * one line. */
 HP_MUST_CHECK enum hp_err hp_hpt_parse(const char *text, struct hp_hpt_config *config);

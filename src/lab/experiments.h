@@ -11,6 +11,7 @@
 extern const struct hp_experiment hp_paths_overlap; /* figures 7, 8 and 11 */
 extern const struct hp_experiment hp_paths_factors; /* table 4: Plackett-Burman, full factorial */
 extern const struct hp_experiment hp_paths_distribution; /* figures 2 and 3 */
+extern const struct hp_experiment hp_paths_causes;       /* figure 7: why */
 extern const struct hp_experiment hp_paths_extended;     /* figure 10 */
 
 extern const struct hp_experiment hp_paths_overhead; /* figure 12 */

@@ -10,8 +10,9 @@ import unittest
 
 from util_cli import FAILED, HOTPATH, NATIVE, Case, main
 
-EXPERIMENTS = ["paths-overlap", "paths-factors", "paths-distribution", "paths-extended", "prediction-curves",
-               "prediction-space", "paths-numbering", "loops-accuracy", "hotspots-table", "sampling-paths"]
+EXPERIMENTS = ["paths-overlap", "paths-factors", "paths-distribution", "paths-causes", "paths-extended",
+               "prediction-curves", "prediction-space", "paths-numbering", "loops-accuracy", "hotspots-table",
+               "sampling-paths"]
 IN_CYCLES = ["paths-overhead", "paths-power", "sampling-skid", "sampling-convergence", "sampling-bottlenecks",
              "sampling-ipc", "sampling-error"]
 PROGRAMS = ["gzip", "bzip2"]
@@ -232,6 +233,22 @@ class Lab(Case):
         for name, column, value in self.cells(result["sheets"]["full"]):
             self.assert_percent(value, name, column)
         self.assertGreater(full["2048x32 xor"]["executions"], full["128x2 address"]["executions"])
+
+    def test_causes(self):
+        rows = self.sheet("paths-causes", "tables")["rows"]
+        overlap = self.sheet("paths-overlap", "executions")["rows"]
+        for name in PROGRAMS:
+            row = rows[name]
+            for column, value in row.items():
+                self.assert_percent(value, name, column)
+            for size in ("2048x4", "best"):  # two experiments, one truth
+                self.assertAlmostEqual(row[size], overlap[name][size], delta=0.5)
+            self.assertAlmostEqual(row["paper"], overlap[name]["512x4"], delta=0.5)
+            self.assertEqual(row["paper"], row["bits64"], name)  # nothing saturates so soon
+            self.assertGreater(row["rap_full"], row["full"], name)
+            lengths = self.sheet("paths-causes", "lengths")["rows"][name]
+            self.assertEqual(lengths["all"], row["paper"])
+            self.assertIsNone(lengths["30M"])  # the run is shorter
 
     def test_numbering(self):
         result, _ = self.result("paths-numbering")

@@ -85,15 +85,13 @@ static uint64_t fold(uint64_t x, uint32_t bits)
     return x;
 }
 
-/* Code is aligned to four bytes on many machines: the lowest two address bits carry little
- * information. */
 static uint32_t set_of(const struct hp_hpt *t, const struct hp_path *path)
 {
     if (t->config.index == HP_HPT_FOLD) {
         uint64_t outcomes = path->outcomes ^ (path->length < 64 ? UINT64_C(1) << path->length : 0);
         return t->set_bits ? (uint32_t)fold(path->start ^ outcomes, t->set_bits) & t->set_mask : 0;
     }
-    uint64_t x = path->start >> 2;
+    uint64_t x = path->start >> t->config.shift;
     if (t->config.index == HP_HPT_XOR)
         x ^= path->outcomes ^ path->length;
     return (uint32_t)x & t->set_mask;

@@ -14,6 +14,7 @@
 
 static const struct hp_hpt_config vaswani = {.entries = 512,
                                              .ways = 4,
+                                             .shift = 2, /* code is aligned on many machines */
                                              .accumulator_bits = 32,
                                              .address_bits = ADDRESS_BITS,
                                              .max_length = 32};
@@ -22,6 +23,7 @@ static const struct hp_hpt_config vaswani = {.entries = 512,
 static const struct hp_hpt_config random_admission = {.entries = 608,
                                                       .ways = 19,
                                                       .index = HP_HPT_FOLD,
+                                                      .shift = 2,
                                                       .policy = HP_HPT_RANDOM_ADMISSION,
                                                       .accumulator_bits = 23,
                                                       .exponent_bits = 4,
@@ -42,6 +44,8 @@ static const char *const policies[] = {"lfu", "lru", "rap", NULL};
 #define AT(member) HP_MEMBER(struct hp_hpt_config, member)
 static const struct hp_setting keys[] = {
     {"index", HP_SETTING_CHOICE, AT(index), 0, 0, "how a path chooses its set", indexes},
+    {"shift", HP_SETTING_NUMBER, AT(shift), 0, 16,
+     "low bits of an address that do not choose the set; not with fold"},
     {"policy", HP_SETTING_CHOICE, AT(policy), 0, 0,
      "which path leaves a full set: least frequent, least recent, by chance", policies},
     {"bits", HP_SETTING_NUMBER, AT(accumulator_bits), 8, 64, "bits of a count"},

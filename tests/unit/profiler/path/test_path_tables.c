@@ -242,6 +242,27 @@ static void the_index_chooses_the_set(void **state)
     hp_hpt_free(t);
 }
 
+/* Addresses that differ in bit 0 only are in one set, unless the index looks at that bit. */
+static void the_index_leaves_low_bits_out(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t sets;
+    } tables[] = {{"2x1,index=address", 1},
+                  {"2x1,index=address,shift=1", 1},
+                  {"2x1,index=address,shift=0", 2},
+                  {"2x1,shift=0", 2}};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        struct hp_path_count paths[2];
+        struct hp_hpt *t = new_table(tables[i].text);
+        give_one(hp_hpt_sink(t), 0x100, 1);
+        give_one(hp_hpt_sink(t), 0x101, 1);
+        assert_int_equal(hp_hpt_paths(t, paths), tables[i].sets);
+        hp_hpt_free(t);
+    }
+}
+
 /* All that makes a path another. */
 static void descriptors_are_compared_whole(void **state)
 {
@@ -377,8 +398,8 @@ static void illegal_tables_are_refused(void **state)
     expect_refused("512x4,bits=65", "hot path table: bits: 65 is not between 8 and 64");
     expect_refused("512x4,bits=", "hot path table: bits: '' is not a number");
     expect_refused("512x4,policy=fifo", "hot path table: policy: 'fifo' is none of lfu, lru, rap");
-    expect_refused("512x4,", "hot path table: a table has no setting ''; there are index, policy, "
-                             "bits, exponent, packed");
+    expect_refused("512x4,", "hot path table: a table has no setting ''; there are index, shift, "
+                             "policy, bits, exponent, packed");
     struct hp_hpt_config config;
     struct hp_hpt *hpt;
     assert_int_equal(hp_hpt_parse("512x4", &config), HP_OK);
@@ -389,8 +410,11 @@ static void illegal_tables_are_refused(void **state)
 static void tables_are_written_as_they_are_read(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"512x4", "1x1", "2048x32,index=address",
+    static const char *const texts[] = {"512x4",
+                                        "1x1",
+                                        "2048x32,index=address",
                                         "128x2,policy=lru,bits=8",
+                                        "512x4,shift=0",
                                         "128x128,index=address,policy=lru,bits=64"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         char text[64];
@@ -685,6 +709,7 @@ int main(void)
         cmocka_unit_test(least_recently_used_goes),
         cmocka_unit_test(ties_are_broken_by_place),
         cmocka_unit_test(the_index_chooses_the_set),
+        cmocka_unit_test(the_index_leaves_low_bits_out),
         cmocka_unit_test(descriptors_are_compared_whole),
         cmocka_unit_test(accumulators_saturate),
         cmocka_unit_test(random_paths_against_a_model),
