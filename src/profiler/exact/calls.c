@@ -9,16 +9,10 @@
 #include "profiler/exact/legs.h"
 #include "profiler/exact/loops.h"
 #include "profiler/exact/ops.h"
+#include "profiler/exact/phrases.h"
+#include "profiler/exact/stack.h"
 
 #define AHEAD 16 /* steps whose cells are fetched before they are needed */
-
-/* For the steps of a call or return: out of line they cost a tenth of the speed. */
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-
-ALWAYS_INLINE struct hp_frame *top(struct hp_exact_thread *t)
-{
-    return t->n_frames ? &t->frames[t->n_frames - 1] : NULL;
-}
 
 /* --- Pushing and popping ---------------------------------------------------------------------- */
 
@@ -37,49 +31,11 @@ uint32_t hp_exact_find_call(struct hp_exact_thread *t, uint32_t caller, uint32_t
     return (uint32_t)t->n_calls++;
 }
 
-static __attribute__((noinline)) bool make_room(struct hp_exact_thread *t, uint32_t from);
-
-/* `caller`: of the call that enters it, or HP_CONTEXT_NO_CALL. `from`: the block from which the
- * frame at the top is left; HP_NO_ID: none. False: out of memory. */
-ALWAYS_INLINE bool push(struct hp_exact_thread *t, enum hp_frame_kind kind, uint64_t expects,
-                        uint32_t function, uint32_t caller, uint32_t from, const bool loops)
-{
-    if (t->n_frames == t->cap_frames && !make_room(t, from))
-        return false;
-    struct hp_frame *frame = &t->frames[t->n_frames];
-    uint32_t below = t->n_frames++ ? frame[-1].context : 0;
-    frame->expects = expects;
-    frame->entered = t->clock;
-    frame->function = function;
-    frame->kind = (uint8_t)kind;
-    frame->indexed = false;
-    hp_exact_contexts_enter(t, frame, below, kind == HP_FRAME_SIGNAL ? HP_CONTEXT_SIGNAL : function,
-                            function == HP_NO_ID ? HP_CONTEXT_NO_CALL : caller);
-    if (loops)
-        hp_exact_loops_push(t, from);
-    return true;
-}
-
-ALWAYS_INLINE void pop(struct hp_exact_thread *t, const bool loops)
-{
-    const struct hp_frame *frame = &t->frames[--t->n_frames];
-    struct hp_context *context = &t->contexts[frame->context];
-    uint64_t spent = t->clock - frame->entered;
-    if (!hp_context_is_rest(context)) {
-        context->inclusive += spent;
-        context->calls++;
-    }
-    if (__builtin_expect(t->n_frames < t->n_active, 0))
-        hp_exact_contexts_leave_active(t, frame, spent);
-    if (loops)
-        hp_exact_loops_pop(t, spent);
-}
-
-ALWAYS_INLINE void pop_to(struct hp_exact_thread *t, size_t n_frames)
+HP_STACK_INLINE void pop_to(struct hp_exact_thread *t, size_t n_frames)
 {
     bool loops = t->loops;
     while (t->n_frames > n_frames)
-        pop(t, loops);
+        hp_stack_pop(t, loops);
 }
 
 /* --- Functions of blocks ---------------------------------------------------------------------- */
@@ -95,7 +51,7 @@ static __attribute__((noinline)) void ask(struct hp_exact *exact, uint32_t block
 }
 
 /* The function of a block by its symbol, or the one entered there; else HP_NO_ID. */
-ALWAYS_INLINE uint32_t function_of(struct hp_exact_thread *t, uint32_t block)
+HP_STACK_INLINE uint32_t function_of(struct hp_exact_thread *t, uint32_t block)
 {
     const struct hp_stack_block *spot = &t->exact->spots[block];
     if (!spot->asked)
@@ -104,7 +60,7 @@ ALWAYS_INLINE uint32_t function_of(struct hp_exact_thread *t, uint32_t block)
 }
 
 /* The function that a call to this block enters. */
-ALWAYS_INLINE uint32_t enter(struct hp_exact_thread *t, uint32_t block)
+HP_STACK_INLINE uint32_t enter(struct hp_exact_thread *t, uint32_t block)
 {
     if (function_of(t, block) == HP_NO_ID) {
         hp_functions_enter(t->exact->functions, block);
@@ -125,7 +81,7 @@ static uint32_t landing(struct hp_exact_thread *t, uint32_t block)
 static __attribute__((noinline)) void settle(struct hp_exact_thread *t, uint32_t block)
 {
     t->exact->spots[block].returned_to = true;
-    t->exact->homes[block] = top(t) ? top(t)->function : HP_NO_ID;
+    t->exact->homes[block] = hp_stack_top(t) ? hp_stack_top(t)->function : HP_NO_ID;
     hp_ops_learned(t->exact, block);
 }
 
@@ -135,10 +91,10 @@ uint32_t hp_exact_function_of(struct hp_exact_thread *t, uint32_t block)
 }
 
 /* The function of a block: by symbol, or else the one that is running. */
-ALWAYS_INLINE uint32_t running(struct hp_exact_thread *t, uint32_t block)
+HP_STACK_INLINE uint32_t running(struct hp_exact_thread *t, uint32_t block)
 {
     uint32_t function = function_of(t, block);
-    return function == HP_NO_ID && top(t) ? top(t)->function : function;
+    return function == HP_NO_ID && hp_stack_top(t) ? hp_stack_top(t)->function : function;
 }
 
 /* --- Transfers -------------------------------------------------------------------------------- */
@@ -162,14 +118,14 @@ bool hp_exact_leaves_function(struct hp_exact_thread *t, uint32_t from, uint32_t
     return function_of(t, from) != function_of(t, to);
 }
 
-ALWAYS_INLINE enum hp_how call(struct hp_exact_thread *t, uint32_t from, uint32_t to,
-                               const bool loops)
+HP_STACK_INLINE enum hp_how call(struct hp_exact_thread *t, uint32_t from, uint32_t to,
+                                 const bool loops)
 {
     uint64_t behind = t->exact->spots[from].end;
     if (t->exact->spots[to].start == behind)
         return HP_HOW_STAYED; /* not taken, or it only reads the program counter */
     uint32_t caller = running(t, from);
-    push(t, HP_FRAME_CALL, behind, enter(t, to), caller, from, loops);
+    hp_stack_push(t, HP_FRAME_CALL, behind, enter(t, to), caller, from, loops);
     return HP_HOW_CALLED;
 }
 
@@ -204,25 +160,25 @@ static __attribute__((noinline)) enum hp_how unexpected_return(struct hp_exact_t
         pop_to(t, n);
         return left ? HP_HOW_THROWN : HP_HOW_STAYED;
     }
-    if (!t->n_frames || top(t)->kind != HP_FRAME_BASE)
+    if (!t->n_frames || hp_stack_top(t)->kind != HP_FRAME_BASE)
         return HP_HOW_STAYED;
     /* beyond the start of the history: a forked child, a coroutine */
-    pop(t, t->loops);
-    push(t, HP_FRAME_BASE, 0, function, HP_CONTEXT_NO_CALL, HP_NO_ID, t->loops);
+    hp_stack_pop(t, t->loops);
+    hp_stack_push(t, HP_FRAME_BASE, 0, function, HP_CONTEXT_NO_CALL, HP_NO_ID, t->loops);
     return HP_HOW_BEGUN;
 }
 
-ALWAYS_INLINE enum hp_how on_return(struct hp_exact_thread *t, uint32_t from, uint32_t to,
-                                    const bool loops)
+HP_STACK_INLINE enum hp_how on_return(struct hp_exact_thread *t, uint32_t from, uint32_t to,
+                                      const bool loops)
 {
-    const struct hp_frame *frame = top(t);
+    const struct hp_frame *frame = hp_stack_top(t);
     enum hp_how how = HP_HOW_BACK;
     if (!frame || frame->expects != t->exact->spots[to].start || t->exact->spots[from].may_not_go) {
         how = unexpected_return(t, from, to);
     } else {
-        while (top(t)->kind == HP_FRAME_TAIL)
-            pop(t, loops);
-        pop(t, loops);
+        while (hp_stack_top(t)->kind == HP_FRAME_TAIL)
+            hp_stack_pop(t, loops);
+        hp_stack_pop(t, loops);
     }
     if (__builtin_expect(!t->exact->spots[to].returned_to, 0))
         settle(t, to);
@@ -236,8 +192,10 @@ ALWAYS_INLINE enum hp_how on_return(struct hp_exact_thread *t, uint32_t from, ui
 static bool is_stub(struct hp_exact_thread *t, uint32_t block)
 {
     uint32_t insns = t->cells[t->exact->spots[block].unit].insns;
-    return t->exact->spots[block].flow == HP_FLOW_JUMP_IND && insns <= HP_STUB_INSNS && top(t) &&
-           t->clock - top(t)->entered == insns;
+    if (t->loops && hp_exact_is_noting(t->loops))
+        hp_exact_note_stub(t, insns);
+    return t->exact->spots[block].flow == HP_FLOW_JUMP_IND && insns <= HP_STUB_INSNS &&
+           hp_stack_top(t) && t->clock - hp_stack_top(t)->entered == insns;
 }
 
 /* Whether a jump comes from another module. Then it enters a function (lazy binding by the dynamic
@@ -263,29 +221,29 @@ static __attribute__((noinline)) enum hp_how jump_into(struct hp_exact_thread *t
     if (n) {
         pop_to(t, n);
         if (entry)
-            hp_exact_contexts_again(t, top(t), caller);
+            hp_exact_contexts_again(t, hp_stack_top(t), caller);
         return entry ? HP_HOW_AGAIN : computed ? HP_HOW_THROWN : HP_HOW_BACK;
     }
     if (!entry && computed)
         return HP_HOW_STAYED;
-    push(t, HP_FRAME_TAIL, top(t)->expects, function, caller, from, t->loops);
+    hp_stack_push(t, HP_FRAME_TAIL, hp_stack_top(t)->expects, function, caller, from, t->loops);
     return HP_HOW_JUMPED;
 }
 
-ALWAYS_INLINE enum hp_how on_jump(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+HP_STACK_INLINE enum hp_how on_jump(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
     uint32_t function = function_of(t, to);
     if (function == HP_NO_ID && (is_stub(t, from) || enters_module(t, from, to)))
         function = enter(t, to);
     else if (function == HP_NO_ID && t->exact->spots[from].flow == HP_FLOW_JUMP_IND)
         function = t->exact->homes[to];
-    if (function != HP_NO_ID && top(t) && top(t)->function != function)
+    if (function != HP_NO_ID && hp_stack_top(t) && hp_stack_top(t)->function != function)
         return jump_into(t, from, to, function);
     return HP_HOW_STAYED;
 }
 
 /* Updates the loops for a transfer, after the stack. */
-ALWAYS_INLINE void arrive(struct hp_exact_thread *t, enum hp_how how, uint32_t from, uint32_t to)
+HP_STACK_INLINE void arrive(struct hp_exact_thread *t, enum hp_how how, uint32_t from, uint32_t to)
 {
     switch (how) {
     case HP_HOW_STAYED: hp_exact_loops_stay(t, from, to); break;
@@ -299,8 +257,8 @@ ALWAYS_INLINE void arrive(struct hp_exact_thread *t, enum hp_how how, uint32_t f
 }
 
 /* `from` has retired and `to` is next; the clock includes `from`. */
-ALWAYS_INLINE void transfer(struct hp_exact_thread *t, uint32_t kind, uint32_t from, uint32_t to,
-                            const bool loops)
+HP_STACK_INLINE void transfer(struct hp_exact_thread *t, uint32_t kind, uint32_t from, uint32_t to,
+                              const bool loops)
 {
     if (loops) {
         enum hp_how how = kind == HP_WATCH_CALL     ? on_loop_call(t, from, to)
@@ -425,13 +383,13 @@ static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32
     return clock;
 }
 
-ALWAYS_INLINE uint32_t caller_of(struct hp_exact_thread *t, const struct hp_exact_op *op)
+HP_STACK_INLINE uint32_t caller_of(struct hp_exact_thread *t, const struct hp_exact_op *op)
 {
-    return op->caller == HP_NO_ID && top(t) ? top(t)->function : op->caller;
+    return op->caller == HP_NO_ID && hp_stack_top(t) ? hp_stack_top(t)->function : op->caller;
 }
 
 /* Whether the top frame, or one that jumped there, may be of this function. */
-ALWAYS_INLINE bool is_among_tails(struct hp_exact_thread *t, uint32_t function)
+HP_STACK_INLINE bool is_among_tails(struct hp_exact_thread *t, uint32_t function)
 {
     const size_t most = 8;
     for (size_t i = 1; i <= most && i <= t->n_frames; i++) {
@@ -444,10 +402,10 @@ ALWAYS_INLINE bool is_among_tails(struct hp_exact_thread *t, uint32_t function)
 
 /* Pushes a frame for an operation. Mostly it is done from the same context as the last time: then
  * the new one is known without a look at those that were entered before. False: out of memory. */
-ALWAYS_INLINE bool push_op(struct hp_exact_thread *t, struct hp_exact_op *op,
-                           enum hp_frame_kind kind, uint64_t expects)
+HP_STACK_INLINE bool push_op(struct hp_exact_thread *t, struct hp_exact_op *op,
+                             enum hp_frame_kind kind, uint64_t expects)
 {
-    uint32_t below = top(t) ? top(t)->context : 0;
+    uint32_t below = hp_stack_top(t) ? hp_stack_top(t)->context : 0;
     if (op->context == below && !op->length && t->n_frames < t->cap_frames) {
         t->frames[t->n_frames++] = (struct hp_frame){.expects = expects,
                                                      .entered = t->clock,
@@ -457,29 +415,30 @@ ALWAYS_INLINE bool push_op(struct hp_exact_thread *t, struct hp_exact_op *op,
                                                      .kind = (uint8_t)kind};
         return true;
     }
-    if (!push(t, kind, expects, op->function, caller_of(t, op), op->from, false))
+    if (!hp_stack_push(t, kind, expects, op->function, caller_of(t, op), op->from, false))
         return false;
     if (op->length)
         return true;
-    if (!hp_context_is_rest(&t->contexts[top(t)->context])) { /* which counts what enters it */
+    if (!hp_context_is_rest(
+            &t->contexts[hp_stack_top(t)->context])) { /* which counts what enters it */
         op->context = below;
-        op->pushed = top(t)->context;
+        op->pushed = hp_stack_top(t)->context;
     }
     return true;
 }
 
 /* Without loops; false: the transfer must be shown. */
-ALWAYS_INLINE bool do_op(struct hp_exact_thread *t, struct hp_exact_op *op)
+HP_STACK_INLINE bool do_op(struct hp_exact_thread *t, struct hp_exact_op *op)
 {
-    const struct hp_frame *frame = top(t);
+    const struct hp_frame *frame = hp_stack_top(t);
     switch (op->does) {
     case HP_DOES_CALL: push_op(t, op, HP_FRAME_CALL, op->expects); return true;
     case HP_DOES_RETURN:
         if (!frame || frame->expects != op->expects)
             return false;
-        while (top(t)->kind == HP_FRAME_TAIL)
-            pop(t, false);
-        pop(t, false);
+        while (hp_stack_top(t)->kind == HP_FRAME_TAIL)
+            hp_stack_pop(t, false);
+        hp_stack_pop(t, false);
         return true;
     case HP_DOES_STAY: return frame && frame->function == op->function;
     case HP_DOES_TAIL:
@@ -497,7 +456,7 @@ ALWAYS_INLINE bool do_op(struct hp_exact_thread *t, struct hp_exact_op *op)
 static void show_excursion(struct hp_exact_thread *t, uint32_t first, uint64_t clock, bool keeps)
 {
     struct hp_visit visits[HP_RUN_MAX];
-    uint32_t visit_of[HP_RUN_MAX], n = 0, context = top(t)->context;
+    uint32_t visit_of[HP_RUN_MAX], n = 0, context = hp_stack_top(t)->context;
     const size_t base = t->n_frames, end = first + t->ops[first].length;
     for (size_t i = first; i < end; i++) {
         size_t before = t->n_frames;
@@ -518,7 +477,7 @@ static void show_excursion(struct hp_exact_thread *t, uint32_t first, uint64_t c
 static __attribute__((noinline)) void run_excursion(struct hp_exact_thread *t, uint32_t first,
                                                     uint64_t clock)
 {
-    uint32_t context = top(t)->context;
+    uint32_t context = hp_stack_top(t)->context;
     uint64_t key = hp_excursion_key(first, context);
     if (hp_excursions_may_wait(t)) {
         hp_excursions_wait(t, key, context, first, t->ops[first].length);
@@ -544,7 +503,7 @@ static __attribute__((noinline)) void run_ops(struct hp_exact_thread *t, uint32_
     for (;; op++) {
         t->clock = clock + op->insns;
         if (op->length && has_room && t->n_frames) {
-            if (op->context == top(t)->context && op->excursion < HP_EXCURSION_SHOWN)
+            if (op->context == hp_stack_top(t)->context && op->excursion < HP_EXCURSION_SHOWN)
                 t->excursions.counts[op->excursion]++;
             else
                 run_excursion(t, (uint32_t)(op - t->ops), clock);
@@ -566,7 +525,7 @@ static __attribute__((noinline)) void run_ops(struct hp_exact_thread *t, uint32_
 /* do_op() with loops; those of the other kinds cannot fail. */
 static bool do_loop_op(struct hp_exact_thread *t, const struct hp_exact_op *op)
 {
-    const struct hp_frame *frame = top(t);
+    const struct hp_frame *frame = hp_stack_top(t);
     uint32_t from = op->from, to = op->to;
     switch (op->does) {
     case HP_DOES_FOLLOW: hp_exact_loops_follow(t, from, to); return true;
@@ -577,15 +536,15 @@ static bool do_loop_op(struct hp_exact_thread *t, const struct hp_exact_op *op)
         hp_exact_loops_stay(t, from, to);
         return true;
     case HP_DOES_CALL:
-        push(t, HP_FRAME_CALL, op->expects, op->function, caller_of(t, op), from, true);
+        hp_stack_push(t, HP_FRAME_CALL, op->expects, op->function, caller_of(t, op), from, true);
         hp_exact_loops_call(t, to);
         return true;
     case HP_DOES_RETURN:
         if (!frame || frame->expects != op->expects)
             return false;
-        while (top(t)->kind == HP_FRAME_TAIL)
-            pop(t, true);
-        pop(t, true);
+        while (hp_stack_top(t)->kind == HP_FRAME_TAIL)
+            hp_stack_pop(t, true);
+        hp_stack_pop(t, true);
         hp_exact_loops_back(t, from, to, false);
         return true;
     case HP_DOES_TAIL:
@@ -595,7 +554,7 @@ static bool do_loop_op(struct hp_exact_thread *t, const struct hp_exact_op *op)
         }
         if (!frame || is_among_tails(t, op->function))
             return false;
-        push(t, HP_FRAME_TAIL, frame->expects, op->function, caller_of(t, op), from, true);
+        hp_stack_push(t, HP_FRAME_TAIL, frame->expects, op->function, caller_of(t, op), from, true);
         hp_exact_loops_jump(t, from, to);
         return true;
     default: return false;
@@ -658,18 +617,25 @@ static bool show_leg(struct hp_exact_thread *t, size_t index, uint64_t clock, co
     return true;
 }
 
+HP_STACK_INLINE void count_excursion(struct hp_exact_thread *t, uint32_t counter)
+{
+    t->excursions.counts[counter]++;
+    if (hp_exact_is_noting(t->loops))
+        hp_exact_note_add(t, HP_ADDS_EXCURSION, counter, 1);
+}
+
 /* Counts a leg from its context and under its cover. False: it must be shown, if `key` is set for
  * the first time. */
 static __attribute__((noinline)) bool count_leg(struct hp_exact_thread *t, size_t index,
                                                 uint64_t *key, bool *is_first)
 {
     struct hp_leg *leg = &t->loops->legs[index];
-    uint32_t context = leg->calls ? top(t)->context : HP_LEG_ANYWHERE;
+    uint32_t context = leg->calls ? hp_stack_top(t)->context : HP_LEG_ANYWHERE;
     *is_first = false;
     if ((leg->calls && context == HP_LEG_ANYWHERE) ||
         !hp_leg_key((uint32_t)index, context, t->loops->cover, key))
         return false;
-    if (hp_excursions_may_wait(t)) {
+    if (hp_excursions_may_wait(t) && !hp_exact_is_noting(t->loops)) {
         hp_excursions_wait(t, *key, context, leg->op, leg->calls ? leg->n_ops : 0);
         return true;
     }
@@ -682,13 +648,13 @@ static __attribute__((noinline)) bool count_leg(struct hp_exact_thread *t, size_
     leg->context = context;
     leg->cover = t->loops->cover;
     leg->counter = counter;
-    t->excursions.counts[counter]++;
+    count_excursion(t, counter);
     return true;
 }
 
 /* Whether a leg can be counted, not shown, now: its excursions enter no function that is active,
  * and there is room for their frames. */
-ALWAYS_INLINE bool is_usual(const struct hp_exact_thread *t, const struct hp_leg *leg)
+HP_STACK_INLINE bool is_usual(const struct hp_exact_thread *t, const struct hp_leg *leg)
 {
     if (leg->shown || (leg->function != HP_NO_ID &&
                        (!t->n_frames || t->frames[t->n_frames - 1].function != leg->function)))
@@ -701,7 +667,7 @@ ALWAYS_INLINE bool is_usual(const struct hp_exact_thread *t, const struct hp_leg
 }
 
 /* Returns as run_loop_op(). */
-ALWAYS_INLINE bool run_leg(struct hp_exact_thread *t, size_t index, uint64_t clock)
+HP_STACK_INLINE bool run_leg(struct hp_exact_thread *t, size_t index, uint64_t clock)
 {
     struct hp_exact_loop_thread *l = t->loops;
     struct hp_leg *leg = &l->legs[index];
@@ -716,9 +682,9 @@ ALWAYS_INLINE bool run_leg(struct hp_exact_thread *t, size_t index, uint64_t clo
     if (!is_usual(t, leg))
         return show_leg(t, index, clock, NULL);
     if (leg->calls || l->cover) {
-        uint32_t context = leg->calls ? top(t)->context : HP_LEG_ANYWHERE;
+        uint32_t context = leg->calls ? hp_stack_top(t)->context : HP_LEG_ANYWHERE;
         if (leg->context == context && leg->cover == l->cover)
-            t->excursions.counts[leg->counter]++;
+            count_excursion(t, leg->counter);
         else if (!count_leg(t, index, &key, &is_first))
             return show_leg(t, index, clock, is_first ? &key : NULL);
     }
@@ -727,8 +693,8 @@ ALWAYS_INLINE bool run_leg(struct hp_exact_thread *t, size_t index, uint64_t clo
 }
 
 /* An operation that pushes a frame, and of which it is known what it enters. */
-ALWAYS_INLINE void enter_known(struct hp_exact_thread *t, struct hp_exact_op *op,
-                               enum hp_frame_kind kind, uint64_t expects)
+HP_STACK_INLINE void enter_known(struct hp_exact_thread *t, struct hp_exact_op *op,
+                                 enum hp_frame_kind kind, uint64_t expects)
 {
     struct hp_exact_loop_thread *l = t->loops;
     if (!push_op(t, op, kind, expects))
@@ -740,20 +706,20 @@ ALWAYS_INLINE void enter_known(struct hp_exact_thread *t, struct hp_exact_op *op
         hp_exact_loops_run(t, l, HP_LOOP_NOWHERE, op->to);
 }
 
-ALWAYS_INLINE void return_known(struct hp_exact_thread *t, const struct hp_exact_op *op)
+HP_STACK_INLINE void return_known(struct hp_exact_thread *t, const struct hp_exact_op *op)
 {
     struct hp_exact_loop_thread *l = t->loops;
-    while (top(t)->kind == HP_FRAME_TAIL)
-        pop(t, true);
-    pop(t, true);
+    while (hp_stack_top(t)->kind == HP_FRAME_TAIL)
+        hp_stack_pop(t, true);
+    hp_stack_pop(t, true);
     uint32_t site = l->frames[t->n_frames].site;
-    l->sites[site].count++;
+    hp_exact_loops_count_site(t, site);
     if (op->matters)
         hp_exact_loops_run(t, l, l->exits[site], op->to);
 }
 
 /* Whether a return comes back to where calls from that block usually do. */
-ALWAYS_INLINE bool is_usual_return(const struct hp_exact_thread *t, const struct hp_exact_op *op)
+HP_STACK_INLINE bool is_usual_return(const struct hp_exact_thread *t, const struct hp_exact_op *op)
 {
     size_t n = t->n_frames;
     if (n == 0 || t->frames[n - 1].expects != op->expects)
@@ -765,7 +731,7 @@ ALWAYS_INLINE bool is_usual_return(const struct hp_exact_thread *t, const struct
 }
 
 /* Does the operation that ends a leg; returns as run_loop_op(). */
-ALWAYS_INLINE bool end_leg(struct hp_exact_thread *t, uint32_t unit, size_t index, uint64_t clock)
+HP_STACK_INLINE bool end_leg(struct hp_exact_thread *t, uint32_t unit, size_t index, uint64_t clock)
 {
     struct hp_exact_op *op = &t->ops[index];
     t->clock = clock + op->insns;
@@ -775,7 +741,7 @@ ALWAYS_INLINE bool end_leg(struct hp_exact_thread *t, uint32_t unit, size_t inde
         return_known(t, op);
     else if (op->known && op->does == HP_DOES_TAIL && t->n_frames &&
              !is_among_tails(t, op->function))
-        enter_known(t, op, HP_FRAME_TAIL, top(t)->expects);
+        enter_known(t, op, HP_FRAME_TAIL, hp_stack_top(t)->expects);
     else
         return run_loop_op(t, unit, index, clock);
     return true;
@@ -795,15 +761,16 @@ static __attribute__((noinline)) void run_legs(struct hp_exact_thread *t, uint32
 }
 
 /* Whether one event is all that a run means now. */
-ALWAYS_INLINE bool is_simple(const struct hp_exact_thread *t, uint32_t watch)
+HP_STACK_INLINE bool is_simple(const struct hp_exact_thread *t, uint32_t watch)
 {
     const struct hp_leg *leg = &t->loops->legs[hp_watch_place(watch)];
     return leg->version == t->loops->version && !t->loops->cover && leg->plain && !leg->more &&
            leg->n_events == 1;
 }
 
-ALWAYS_INLINE void count_steps(struct hp_exact_thread *t, const struct hp_step *steps, size_t n,
-                               const bool loops)
+/* The same as hp_exact_count_some(). */
+HP_STACK_INLINE void count_steps(struct hp_exact_thread *t, const struct hp_step *steps, size_t n,
+                                 const bool loops)
 {
     uint64_t clock = t->clock;
     const struct hp_step *end = steps + n;
@@ -837,15 +804,21 @@ ALWAYS_INLINE void count_steps(struct hp_exact_thread *t, const struct hp_step *
             hp_exact_loops_follow(t, t->exact->lasts[steps->unit], to);
         }
     }
-    t->clock = walk(t, steps->unit, 0, clock, true);
+    t->clock = clock;
+}
+
+void hp_exact_count_some(struct hp_exact_thread *t, const struct hp_step *steps, size_t n)
+{
+    count_steps(t, steps, n, true);
 }
 
 void hp_exact_count(struct hp_exact_thread *t, const struct hp_step *steps, size_t n)
 {
     if (t->loops)
-        count_steps(t, steps, n, true);
+        hp_exact_phrases_count(t, steps, n);
     else
         count_steps(t, steps, n, false);
+    t->clock = walk(t, steps[n].unit, 0, t->clock, true);
     if (t->excursions.n_waiting)
         hp_excursions_count(t);
 }
@@ -909,15 +882,15 @@ void hp_exact_count_calls(struct hp_exact_thread *t, const struct hp_edge_count 
 
 void hp_exact_begin(struct hp_exact_thread *t, uint32_t block)
 {
-    push(t, HP_FRAME_BASE, 0, enter(t, block), HP_NO_ID, HP_NO_ID, t->loops);
+    hp_stack_push(t, HP_FRAME_BASE, 0, enter(t, block), HP_NO_ID, HP_NO_ID, t->loops);
     if (t->loops)
         hp_exact_loops_begin(t, block, false);
 }
 
 void hp_exact_enter_signal(struct hp_exact_thread *t)
 {
-    push(t, HP_FRAME_SIGNAL, 0, HP_NO_ID, HP_CONTEXT_NO_CALL,
-         t->loops ? t->loops->current : HP_NO_ID, t->loops);
+    hp_stack_push(t, HP_FRAME_SIGNAL, 0, HP_NO_ID, HP_CONTEXT_NO_CALL,
+                  t->loops ? t->loops->current : HP_NO_ID, t->loops);
     if (t->loops)
         t->loops->current =
             HP_NO_ID; /* a second signal before the handler begins interrupts nothing */
@@ -927,8 +900,8 @@ void hp_exact_enter_signal(struct hp_exact_thread *t)
 void hp_exact_leave_signal(struct hp_exact_thread *t)
 {
     while (t->n_frames) {
-        bool boundary = top(t)->kind == HP_FRAME_SIGNAL;
-        pop(t, t->loops);
+        bool boundary = hp_stack_top(t)->kind == HP_FRAME_SIGNAL;
+        hp_stack_pop(t, t->loops);
         if (boundary)
             break;
     }
@@ -937,20 +910,17 @@ void hp_exact_leave_signal(struct hp_exact_thread *t)
     t->fresh = t->n_frames == 0;
 }
 
-/*
- * Makes room for one more frame, above the one left from the block `from`. At the limit a new
- * history starts in the running function, as it is unknown which of the frames will ever be
- * returned to.
- */
-static bool make_room(struct hp_exact_thread *t, uint32_t from)
+/* At the limit a new history starts in the running function, as it is unknown which of the frames
+ * will ever be returned to. */
+bool hp_stack_make_room(struct hp_exact_thread *t, uint32_t from)
 {
     if (t->n_frames >= t->exact->most_frames) {
-        uint32_t function = top(t)->function;
+        uint32_t function = hp_stack_top(t)->function;
         t->overflows++;
         if (t->loops)
             t->loops->current = from;
         hp_exact_unwind(t);
-        push(t, HP_FRAME_BASE, 0, function, HP_CONTEXT_NO_CALL, HP_NO_ID, t->loops);
+        hp_stack_push(t, HP_FRAME_BASE, 0, function, HP_CONTEXT_NO_CALL, HP_NO_ID, t->loops);
         if (t->loops && from != HP_NO_ID)
             hp_exact_loops_begin(t, from, true);
         return true;

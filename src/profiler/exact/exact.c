@@ -6,6 +6,7 @@
 #include "profiler/exact/contexts.h"
 #include "profiler/exact/excursions.h"
 #include "profiler/exact/loops.h"
+#include "profiler/exact/phrases.h"
 #include "profiler/exact/syscalls.h"
 
 #include <stdlib.h>
@@ -143,6 +144,8 @@ void hp_exact_seal(struct hp_exact_thread *t)
     if (t->n_frames)
         hp_exact_unwind(t); /* it did not end properly */
     if (t->loops)
+        hp_exact_phrases_settle(t);
+    if (t->loops)
         hp_exact_loops_seal(t);
     if (t->sealed)
         return;
@@ -260,6 +263,7 @@ static void watch_block(struct hp_exact_thread *t, uint32_t block)
     struct hp_exact_cell *cell = &t->cells[t->exact->spots[block].unit];
     if (cell->watch & HP_WATCH_LAST)
         return;
+    t->exact->watched++;
     cell->watch |= HP_WATCH_JUMP;
     for (uint32_t i = t->exact->member_of[block]; i; i = t->exact->members[i - 1].next)
         t->cells[t->exact->members[i - 1].unit].watch |= t->exact->members[i - 1].watch;
@@ -318,6 +322,11 @@ static bool add_to_edge(struct hp_exact_thread *t, uint32_t from, uint32_t to, u
         }
     }
     return add_to_extra(t, from, to, add);
+}
+
+void hp_exact_add_to_edge(struct hp_exact_thread *t, uint32_t from, uint32_t to, uint64_t count)
+{
+    add_to_edge(t, from, to, count);
 }
 
 /* The block `to` came after `from` for the first time. */

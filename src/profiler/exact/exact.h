@@ -86,7 +86,7 @@ struct hp_exact_peek {
     size_t cap_is_ended;
 };
 
-/* Does not change the profiler. Its time grows with the units of the running threads.
+/* Changes no result. Its time grows with the units of the running threads.
  * HP_ERR_NOMEM. */
 enum hp_err hp_exact_peek(const struct hp_profiler *profiler, struct hp_exact_peek *peek);
 void hp_exact_peek_fini(struct hp_exact_peek *peek);
@@ -104,8 +104,8 @@ struct hp_exact_peek_calls {
     size_t n_asked, cap_is_stub, cap_most, cap_target;
 };
 
-/* With `fold`, calls through a stub are of who called it, and of what it led to. Does not change
- * the profiler. Its time grows with the calls and contexts of the threads. HP_ERR_NOMEM. */
+/* With `fold`, calls through a stub are of who called it, and of what it led to. Changes no
+ * result. Its time grows with the calls and contexts of the threads. HP_ERR_NOMEM. */
 enum hp_err hp_exact_peek_calls(const struct hp_profiler *profiler, uint32_t function, bool fold,
                                 struct hp_exact_peek_calls *calls);
 void hp_exact_peek_calls_fini(struct hp_exact_peek_calls *calls);

@@ -242,6 +242,7 @@ struct hp_exact {
     uint32_t *reliance_of; /* by block id: the first of them, index + 1 */
     size_t cap_reliance_of;
     uint64_t learned;       /* how often something became known about a block */
+    uint64_t watched;       /* how often a direct jump was found to leave its function */
     struct hp_step *buffer; /* for batches, of HP_BATCH_MAX + 1 */
     struct hp_exact_thread **threads;
     size_t n_threads, cap_threads;
@@ -267,6 +268,9 @@ bool hp_exact_leaves_function(struct hp_exact_thread *thread, uint32_t from, uin
 /* Counts that steps[i + 1] followed steps[i] for every i < n, and updates the stack. */
 void hp_exact_count(struct hp_exact_thread *thread, const struct hp_step *steps, size_t n);
 
+/* With loops: the same, but the last step is another time's first. */
+void hp_exact_count_some(struct hp_exact_thread *thread, const struct hp_step *steps, size_t n);
+
 /* Counts calls where only edges are known: by their end points, without a stack. */
 void hp_exact_count_calls(struct hp_exact_thread *thread, const struct hp_edge_count *edges,
                           size_t n);
@@ -291,6 +295,10 @@ void hp_exact_unwind(struct hp_exact_thread *thread);
 /* Counts that the block `to` followed the unit `from`, when `to` is not in the cell's `next`, or
  * not yet. */
 void hp_exact_count_edge(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
+
+/* Counts that the block `to` followed the unit `from` so often, which it did before. */
+void hp_exact_add_to_edge(struct hp_exact_thread *thread, uint32_t from, uint32_t to,
+                          uint64_t count);
 
 /* Notes that the block `to` can follow the block `from`, and checks whether that leaves a
  * function. */

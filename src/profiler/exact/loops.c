@@ -3,6 +3,7 @@
 
 #include "base/grow.h"
 #include "profiler/exact/legs.h"
+#include "profiler/exact/phrases.h"
 
 #include <stdlib.h>
 
@@ -59,6 +60,8 @@ static void free_running(struct hp_exact_loop_thread *l)
     l->cap_newest = 0;
     free(l->slots);
     l->slots = NULL;
+    hp_exact_phrases_free(l->phrases);
+    l->phrases = NULL;
     l->records = NULL;
     l->saved = NULL;
     l->frames = NULL;
@@ -295,16 +298,16 @@ static inline void run_header(struct hp_exact_thread *t, uint32_t loop, bool bac
 static void add_ended(struct hp_exact_thread *t, const struct hp_leg_event *event)
 {
     struct hp_loop_record *r = &t->loops->records[event->loop];
+    uint64_t now = t->loops->now;
     if (r->activation == HP_LOOP_ENDED) {
         close_execution(t, event->loop, r->n);
-    } else {
-        uint64_t now = t->loops->now;
-        t->loops->now = HP_LOOP_ENDED;
-        change_activation(t, event->loop, r);
-        t->loops->now = now;
-        r->activation = HP_LOOP_ENDED;
-        r->depth = UINT32_MAX;
+        r->activation = 0;
     }
+    t->loops->now = HP_LOOP_ENDED;
+    change_activation(t, event->loop, r);
+    t->loops->now = now;
+    r->activation = HP_LOOP_ENDED;
+    r->depth = UINT32_MAX;
     r->n = event->n;
 }
 
@@ -319,16 +322,27 @@ void hp_exact_loops_event(struct hp_exact_thread *t, const struct hp_leg_event *
         run_header(t, event->loop, true);
 }
 
+static inline void reach_header(struct hp_exact_thread *t, uint32_t loop, bool back)
+{
+    if (hp_exact_is_noting(t->loops))
+        hp_exact_note_events(t,
+                             &(struct hp_leg_event){.loop = loop,
+                                                    .kind = back ? HP_LEG_GOES_ON : HP_LEG_STARTS,
+                                                    .n = 1},
+                             1);
+    run_header(t, loop, back);
+}
+
 void hp_exact_loops_arrive(struct hp_exact_thread *t, uint64_t from, uint32_t to)
 {
     const struct hp_loop_graph *g = &t->loops->all->graph;
     const struct hp_loop_arrival *a = &g->arrivals[to];
     if (a->loop)
-        run_header(t, a->loop - 1, hp_loop_spans(&g->loops[a->loop - 1], from));
+        reach_header(t, a->loop - 1, hp_loop_spans(&g->loops[a->loop - 1], from));
     while (a->more) {
         uint32_t via = a->via;
         a = &g->arrivals[a->more - 1];
-        run_header(t, a->loop - 1, hp_loop_has(g, &g->loops[a->loop - 1], via));
+        reach_header(t, a->loop - 1, hp_loop_has(g, &g->loops[a->loop - 1], via));
     }
 }
 
@@ -344,6 +358,8 @@ static void see(struct hp_exact_thread *t, uint32_t block)
 
 static void learned(struct hp_exact_thread *t)
 {
+    if (hp_exact_is_noting(t->loops))
+        hp_exact_note_bad(t);
     hp_loop_graph_update(&t->loops->all->graph);
     catch_up(t);
 }
@@ -377,6 +393,8 @@ void hp_exact_loops_stay_new(struct hp_exact_thread *t, uint32_t from, uint32_t 
 {
     const struct hp_stack_block *spot = &t->exact->spots[from];
     bool falls = spot->end == t->exact->spots[to].start && spot->may_not_go;
+    if (hp_exact_is_noting(t->loops))
+        hp_exact_note_bad(t);
     if (spot->flow == HP_FLOW_RETURN && !falls)
         add(t, &t->loops->odd, (uint64_t)from << 32 | to, 1);
     t->loops->is_new = false;
@@ -391,6 +409,8 @@ static void note_odd(struct hp_exact_thread *t, uint32_t from, uint32_t to)
         spot->flow == HP_FLOW_RETURN || !same_function(&t->loops->all->graph, from, to))
         return;
     add(t, &t->loops->odd, (uint64_t)from << 32 | to, 1);
+    if (hp_exact_is_noting(t->loops))
+        hp_exact_note_bad(t);
     if (spot->odd)
         return;
     spot->odd = true;
@@ -415,6 +435,8 @@ void hp_exact_loops_again(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
     struct hp_exact_loop_thread *l = t->loops;
     l->now = l->frames[t->n_frames - 1].activation = ++l->serial;
+    if (hp_exact_is_noting(l))
+        hp_exact_note_bad(t);
     hp_exact_loops_jump(t, from, to);
 }
 
@@ -484,7 +506,11 @@ void hp_exact_loops_set_cover(struct hp_exact_thread *t, uint32_t block)
         t->exact->out_of_memory = true;
         return;
     }
-    l->cover = l->frames[t->n_frames - 1].cover = sites_of(l, l->newest[function]);
+    l->cover = sites_of(l, l->newest[function]);
+    struct hp_loop_frame *frame = &l->frames[t->n_frames - 1];
+    if (frame->cover != l->cover)
+        frame->node = 0; /* it is another stack now */
+    frame->cover = l->cover;
 }
 
 bool hp_exact_loops_grow_frames(struct hp_exact_thread *t)
@@ -520,8 +546,10 @@ void hp_exact_loops_covered_new(struct hp_exact_thread *t, uint64_t key)
     struct hp_exact_loop_thread *l = t->loops;
     uint32_t unit = (uint32_t)key;
     add(t, &l->covered, key, 1);
-    l->slots[(unit ^ l->cover * 37) % HP_COVERED_SLOTS] =
-        (struct hp_covered_slot){key, hp_map64_get(&l->covered.of, key)};
+    uint32_t index = hp_map64_get(&l->covered.of, key);
+    l->slots[(unit ^ l->cover * 37) % HP_COVERED_SLOTS] = (struct hp_covered_slot){key, index};
+    if (hp_exact_is_noting(l))
+        hp_exact_note_add(t, HP_ADDS_COVERED, index, 1);
 }
 
 /* --- Ends ------------------------------------------------------------------------------------- */

@@ -67,6 +67,7 @@ struct hp_loop_frame {
     uint32_t previous;   /* the next lower frame with a site in that function, as index + 1 */
     uint32_t sites;      /* the cover of these and its own site; 0: not computed yet */
     uint32_t cover;      /* the sites of lower activations of the function that runs in it */
+    uint32_t node;       /* of the stack up to it (phrases.h); 0: not known */
 };
 
 /* What followed from leaving a frame at a block. */
@@ -159,7 +160,40 @@ struct hp_exact_loop_thread {
     struct hp_counters covered;       /* cover << 32 | unit: runs in frames with that cover */
     struct hp_counters covered_calls; /* cover << 32 | site: instructions */
     struct hp_covered_slot *slots; /* of both, one after the other, to avoid a search each time */
+
+    struct hp_exact_phrases *phrases; /* phrases.h; NULL: none yet */
+    struct hp_note *note;             /* what a phrase does is being noted; else NULL */
 };
+
+/* What a phrase adds: to a context, instructions and a call; to others so much. */
+enum hp_phrase_adds {
+    HP_ADDS_CONTEXT,
+    HP_ADDS_SITE, /* instructions */
+    HP_ADDS_SITE_COUNT,
+    HP_ADDS_EXCURSION,
+    HP_ADDS_COVERED,
+    HP_ADDS_COVERED_CALL,
+};
+
+/* --- Notes (notes.c) -------------------------------------------------------------------------- */
+
+/* Only while a note is taken: what happens now. */
+void hp_exact_note_push(struct hp_exact_thread *thread);
+void hp_exact_note_pop(struct hp_exact_thread *thread, uint64_t spent);
+void hp_exact_note_events(struct hp_exact_thread *thread, const struct hp_leg_event *events,
+                          uint32_t n);
+void hp_exact_note_add(struct hp_exact_thread *thread, enum hp_phrase_adds to, uint32_t index,
+                       uint64_t amount);
+void hp_exact_note_bad(struct hp_exact_thread *thread); /* it does not always happen */
+
+/* It is asked whether a block of so many instructions, which has just run, is all that ran in the
+ * frame at the top. */
+void hp_exact_note_stub(struct hp_exact_thread *thread, uint32_t insns);
+
+static inline bool hp_exact_is_noting(const struct hp_exact_loop_thread *loops)
+{
+    return __builtin_expect(loops->note != NULL, 0);
+}
 
 enum hp_err hp_exact_loops_new(struct hp_exact *exact);
 void hp_exact_loops_free(struct hp_exact *exact);
@@ -210,9 +244,12 @@ static inline void hp_exact_loops_apply(struct hp_exact_thread *thread,
                                         const struct hp_leg_event *event, uint32_t n)
 {
     struct hp_exact_loop_thread *l = thread->loops;
+    if (hp_exact_is_noting(l))
+        hp_exact_note_events(thread, event, n);
     for (; n; n--, event++) {
         struct hp_loop_record *record = &l->records[event->loop];
-        if (record->activation != (event->kind == HP_LEG_GONE ? HP_LOOP_ENDED : l->now)) {
+        bool gone = event->kind == HP_LEG_GONE;
+        if (record->activation != (gone ? HP_LOOP_ENDED : l->now) || (gone && record->saved)) {
             hp_exact_loops_event(thread, event);
         } else if (event->kind == HP_LEG_GOES_ON) {
             record->n += event->n;
@@ -232,7 +269,8 @@ static inline void hp_exact_loops_run(struct hp_exact_thread *thread,
     const struct hp_loop_arrival *a = &l->arrivals[to];
     if (a->loop && !a->more) {
         struct hp_loop_record *record = &l->records[a->loop - 1];
-        if (record->activation == l->now && hp_loop_spans(&l->loops[a->loop - 1], from)) {
+        if (record->activation == l->now && !hp_exact_is_noting(l) &&
+            hp_loop_spans(&l->loops[a->loop - 1], from)) {
             record->n++;
             return;
         }
@@ -297,6 +335,14 @@ void hp_exact_loops_again(struct hp_exact_thread *thread, uint32_t from, uint32_
 void hp_exact_loops_come_back(struct hp_exact_thread *thread, uint32_t from, uint32_t to,
                               bool thrown);
 
+/* A return came back to where the frame was left. */
+static inline void hp_exact_loops_count_site(struct hp_exact_thread *thread, uint32_t site)
+{
+    thread->loops->sites[site].count++;
+    if (hp_exact_is_noting(thread->loops))
+        hp_exact_note_add(thread, HP_ADDS_SITE_COUNT, site, 1);
+}
+
 static inline void hp_exact_loops_back(struct hp_exact_thread *thread, uint32_t from, uint32_t to,
                                        bool thrown)
 {
@@ -308,7 +354,7 @@ static inline void hp_exact_loops_back(struct hp_exact_thread *thread, uint32_t 
         return;
     }
     l->is_new = false;
-    l->sites[site].count++;
+    hp_exact_loops_count_site(thread, site);
     if (hp_exact_loops_matter(l, to))
         hp_exact_loops_run(thread, l, l->exits[site], to);
 }
@@ -333,6 +379,8 @@ static inline void hp_exact_loops_push_from(struct hp_exact_thread *thread, uint
     l->now = ++l->serial;
     l->cover = 0;
     *frame = (struct hp_loop_frame){.activation = l->now, .site = site, .function = function};
+    if (hp_exact_is_noting(l))
+        hp_exact_note_push(thread);
     if (site == HP_NO_ID)
         return;
     frame->previous = l->newest[function];
@@ -354,12 +402,14 @@ static inline void hp_exact_loops_pop(struct hp_exact_thread *thread, uint64_t s
     const struct hp_loop_frame *frame = &l->frames[thread->n_frames];
     l->now = thread->n_frames ? frame[-1].activation : HP_LOOP_NOBODY;
     l->cover = thread->n_frames ? frame[-1].cover : 0;
-    if (frame->site == HP_NO_ID)
-        return;
-    l->newest[frame->function] = frame->previous;
-    l->sites[frame->site].inclusive += spent;
-    if (l->cover)
-        hp_exact_loops_covered_call(thread, frame->site, spent);
+    if (frame->site != HP_NO_ID) {
+        l->newest[frame->function] = frame->previous;
+        l->sites[frame->site].inclusive += spent;
+        if (l->cover)
+            hp_exact_loops_covered_call(thread, frame->site, spent);
+    }
+    if (hp_exact_is_noting(l))
+        hp_exact_note_pop(thread, spent);
 }
 
 void hp_exact_loops_covered_new(struct hp_exact_thread *thread, uint64_t key);
@@ -370,7 +420,7 @@ static inline void hp_exact_loops_covered(struct hp_exact_thread *thread, uint32
     struct hp_exact_loop_thread *l = thread->loops;
     uint64_t key = (uint64_t)l->cover << 32 | unit;
     const struct hp_covered_slot *slot = &l->slots[(unit ^ l->cover * 37) % HP_COVERED_SLOTS];
-    if (slot->key == key)
+    if (slot->key == key && !hp_exact_is_noting(l))
         l->covered.counts[slot->index]++;
     else
         hp_exact_loops_covered_new(thread, key);

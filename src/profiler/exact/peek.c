@@ -5,7 +5,7 @@
  */
 #include "base/grow.h"
 #include "profiler/exact/contexts.h"
-#include "profiler/exact/loops.h"
+#include "profiler/exact/phrases.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +137,14 @@ static void add_thread(const struct hp_exact_thread *t, struct hp_exact_sums *su
             t->loops->trips[i].executions + t->loops->trips[i].repeats;
 }
 
+/* Adds up what is counted by phrase. */
+static void settle_phrases(const struct hp_exact *exact)
+{
+    for (size_t i = 0; exact->loops && i < exact->n_threads; i++)
+        if (!exact->threads[i]->sealed)
+            hp_exact_phrases_settle(exact->threads[i]);
+}
+
 static void copy_sums(struct hp_exact_sums *to, const struct hp_exact_sums *from)
 {
     memcpy(to->blocks, from->blocks, to->n_blocks * sizeof *to->blocks);
@@ -157,6 +165,7 @@ enum hp_err hp_exact_peek(const struct hp_profiler *profiler, struct hp_exact_pe
             add_thread(exact->threads[i], &peek->ended);
         }
     copy_sums(&peek->now, &peek->ended);
+    settle_phrases(exact);
     for (size_t i = 0; i < exact->n_threads; i++)
         if (!peek->is_ended[i])
             add_thread(exact->threads[i], &peek->now);
@@ -236,6 +245,7 @@ enum hp_err hp_exact_peek_calls(const struct hp_profiler *profiler, uint32_t fun
 {
     const struct hp_exact *exact = (const struct hp_exact *)profiler;
     HP_TRY(begin_calls(exact, fold, calls));
+    settle_phrases(exact);
     for (size_t i = 0; i < exact->n_threads; i++)
         add_thread_calls(exact->threads[i], &(struct sink){.function = function, .calls = calls});
     fold_calls(calls);

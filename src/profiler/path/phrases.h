@@ -3,17 +3,15 @@
  * Phrases: short sequences of units, and what each did to a path stack. Programs repeat the same
  * few, and one look-up then does what an arc for each unit did (memo.h).
  *
- * A sequence is cut into phrases by its units alone, so that what repeats is cut at the same places
- * again. A phrase holds for one node, and for the paths that wait below and are returned to. A
- * place in the table has room for two; a third is noted when it comes the second time, and replaces
- * the older one.
+ * Sequences are cut into phrases by their units alone (phrase_ends.h). A phrase holds for one node,
+ * and for the paths that wait below and are returned to. A place in the table has room for two; a
+ * third is noted when it comes the second time, and replaces the older one.
  */
 #ifndef HP_PROFILER_PATH_PHRASES_H
 #define HP_PROFILER_PATH_PHRASES_H
 
 #include "hotpath/path.h"
-
-#define HP_PHRASE_MAX 7 /* units */
+#include "profiler/phrase_ends.h"
 
 /* What a phrase may have of each in its list. */
 #define HP_PHRASE_RETURNS 8
@@ -73,20 +71,6 @@ static inline struct hp_phrase *hp_phrases_at(const struct hp_phrases *phrases, 
 {
     return &phrases->table[2 * (hash >> (33 - HP_PHRASE_BITS))];
 }
-
-/* Where a phrase ends in a sequence of steps. */
-struct hp_phrase_end {
-    uint32_t end;  /* after it */
-    uint32_t hash; /* of it, and of the unit before */
-};
-
-/* Cuts steps[0] ... steps[n - 1] into phrases, which follow steps[-1]; the last few may be in none.
- * Fills in `units` and `ends`, which have room for `n`; returns how many phrases there are. */
-size_t hp_phrase_ends(const struct hp_step *steps, size_t n, uint32_t *units,
-                      struct hp_phrase_end *ends);
-
-/* By length: what counts of each unit. */
-extern const uint32_t hp_phrase_masks[HP_PHRASE_MAX + 1][HP_PHRASE_MAX];
 
 /* Whether these are the units of the phrase, which has as many. There are HP_PHRASE_MAX to read. */
 static inline bool hp_phrase_is(const struct hp_phrase *phrase, const uint32_t *units)
