@@ -52,6 +52,7 @@ enum hp_perf_own_record {
     HP_PERF_RECORD_AUXTRACE_INFO = 70, /* what hardware traced, and how */
     HP_PERF_RECORD_AUXTRACE = 71,      /* data behind the record */
     HP_PERF_RECORD_EVENT_UPDATE = 78,
+    HP_PERF_RECORD_TIME_CONV = 79, /* shift, multiplier, zero: ticks become nanoseconds */
     HP_PERF_RECORD_FEATURE = 80,
     HP_PERF_RECORD_COMPRESSED = 81,
     HP_PERF_RECORD_COMPRESSED2 = 83,
@@ -88,6 +89,7 @@ struct hp_perf_auxtrace {
 };
 
 #define HP_PERF_AUXTRACE_INTEL_PT 1
+#define HP_PERF_AUXTRACE_ARM_ETM  3
 #define HP_PERF_AUXTRACE_ARM_SPE  4
 
 /* What HP_PERF_RECORD_AUXTRACE_INFO says of Intel PT, behind the kind of trace. */
@@ -111,5 +113,41 @@ enum hp_perf_pt_info {
     HP_PERF_PT_FILTER_SIZE, /* of a text behind this */
     HP_PERF_PT_INFO_COUNT_
 };
+
+/* Likewise, what it says of Arm ETM; behind that comes a block for each processor. */
+enum hp_perf_etm_info {
+    HP_PERF_ETM_VERSION,
+    HP_PERF_ETM_PMU_CPUS, /* the type of the event << 32 | processors */
+    HP_PERF_ETM_SNAPSHOT,
+    HP_PERF_ETM_CPUS_
+};
+
+/* A block: the magic number of its kind, the number of the processor, since version 1 how many
+ * registers follow, and these. */
+#define HP_PERF_ETM_MAGIC_V3     UINT64_C(0x3030303030303030)
+#define HP_PERF_ETM_MAGIC_V4     UINT64_C(0x4040404040404040)
+#define HP_PERF_ETM_MAGIC_ETE    UINT64_C(0x5050505050505050)
+#define HP_PERF_ETM_REGISTERS_V3 4 /* of ETMv3, in version 0 */
+enum hp_perf_etm_register {
+    HP_PERF_ETM_CONFIG,
+    HP_PERF_ETM_TRACE_ID,
+    HP_PERF_ETM_ID0,
+    HP_PERF_ETM_ID1,
+    HP_PERF_ETM_ID2,
+    HP_PERF_ETM_ID8,
+    HP_PERF_ETM_AUTH_STATUS,
+    HP_PERF_ETM_REGISTERS_V0,                           /* as many are in a block of version 0 */
+    HP_PERF_ETM_TIME_SOURCE = HP_PERF_ETM_REGISTERS_V0, /* 1: the processor's timer */
+    HP_PERF_ETE_DEVARCH = HP_PERF_ETM_REGISTERS_V0,     /* of ETE; its time source is next */
+    HP_PERF_ETM_REGISTERS_
+};
+
+/* In HP_PERF_ETM_CONFIG. */
+#define HP_PERF_ETM_CONFIG_CYCLES  (1u << 4)
+#define HP_PERF_ETM_CONFIG_CONTEXT (1u << 6) /* ids of threads are in packets; likewise: */
+#define HP_PERF_ETM_CONFIG_VM      (1u << 7) /* the same for EL2, with the next but two */
+#define HP_PERF_ETM_CONFIG_TIMES   (1u << 11)
+#define HP_PERF_ETM_CONFIG_RETURNS (1u << 12) /* are compressed */
+#define HP_PERF_ETM_CONFIG_VM_OPT  (1u << 15)
 
 #endif

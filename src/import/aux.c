@@ -7,14 +7,34 @@
 void hp_aux_fini(struct hp_aux *aux)
 {
     free(aux->pieces);
+    free(aux->info);
 }
 
-void hp_aux_take_info(struct hp_aux *aux, struct hp_perf_bytes body)
+enum hp_err hp_aux_take_info(struct hp_aux *aux, struct hp_perf_bytes body)
 {
+    size_t words = hp_perf_left(&body) / 8;
+    free(aux->info);
+    aux->info = NULL;
+    aux->n_info = words > HP_PERF_PT_INFO_COUNT_ ? words : HP_PERF_PT_INFO_COUNT_;
+    HP_TRY(hp_new(&aux->info, aux->n_info, sizeof *aux->info));
     aux->type = hp_perf_u32(&body);
     hp_perf_u32(&body);
-    for (size_t i = 0; i < HP_PERF_PT_INFO_COUNT_; i++)
+    for (size_t i = 0; i < aux->n_info; i++)
         aux->info[i] = hp_perf_u64(&body);
+    return HP_OK;
+}
+
+void hp_aux_take_time(struct hp_aux *aux, struct hp_perf_bytes body)
+{
+    aux->shift = hp_perf_u64(&body) & 63;
+    aux->multiplier = hp_perf_u64(&body);
+    aux->zero = hp_perf_u64(&body);
+}
+
+uint64_t hp_aux_ns(uint64_t ticks, uint64_t shift, uint64_t multiplier, uint64_t zero)
+{
+    uint64_t low = ticks & ((UINT64_C(1) << shift) - 1);
+    return zero + (ticks >> shift) * multiplier + (low * multiplier >> shift);
 }
 
 enum hp_err hp_aux_take_piece(struct hp_aux *aux, struct hp_perf_bytes body, uint64_t at,

@@ -24,14 +24,21 @@ struct hp_aux_piece {
 };
 
 struct hp_aux {
-    uint32_t type; /* HP_PERF_AUXTRACE_INTEL_PT, ... ; 0: nothing was traced */
-    uint64_t info[HP_PERF_PT_INFO_COUNT_]; /* what is missing is 0 */
-    struct hp_aux_piece *pieces;           /* in the order of the file */
+    uint32_t type;  /* HP_PERF_AUXTRACE_INTEL_PT, ... ; 0: nothing was traced */
+    uint64_t *info; /* what of this is missing is 0, up to HP_PERF_PT_INFO_COUNT_ words */
+    size_t n_info;
+    struct hp_aux_piece *pieces; /* in the order of the file */
     size_t n_pieces, cap_pieces;
+    uint64_t shift, multiplier, zero; /* ticks become nanoseconds; multiplier 0: not known */
 };
 void hp_aux_fini(struct hp_aux *aux);
 
-void hp_aux_take_info(struct hp_aux *aux, struct hp_perf_bytes body);
+/* HP_ERR_NOMEM. */
+enum hp_err hp_aux_take_info(struct hp_aux *aux, struct hp_perf_bytes body);
+void hp_aux_take_time(struct hp_aux *aux, struct hp_perf_bytes body);
+
+/* Nanoseconds of ticks. */
+uint64_t hp_aux_ns(uint64_t ticks, uint64_t shift, uint64_t multiplier, uint64_t zero);
 
 /* A piece whose data is `at` in the file; there are at most `left` bytes of it. HP_ERR_NOMEM. */
 enum hp_err hp_aux_take_piece(struct hp_aux *aux, struct hp_perf_bytes body, uint64_t at,

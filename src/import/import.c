@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "import/chains.h"
 #include "import/ibs.h"
-#include "import/pt/pt.h"
+#include "import/itrace/itrace.h"
 #include "import/sampled.h"
 #include "import/spe.h"
 #include "import/stacks.h"
@@ -70,9 +70,9 @@ struct import {
     uint64_t seen;            /* of that, what the stacks show; 0: their counts stay as they are */
     uint64_t first, last;     /* times */
     uint64_t lost, bad, unknown_events;
-    uint64_t aborted, no_place; /* samples of given up fetches; of unknown instructions */
-    uint64_t filtered;          /* samples of what missed the L3, and of nothing else */
-    struct hp_pt_sides sides;   /* of a trace of Intel PT */
+    uint64_t aborted, no_place;   /* samples of given up fetches; of unknown instructions */
+    uint64_t filtered;            /* samples of what missed the L3, and of nothing else */
+    struct hp_itrace_sides sides; /* of a trace of instructions */
 };
 
 static void fini(struct import *im)
@@ -87,7 +87,7 @@ static void fini(struct import *im)
     free(im->names);
     free(im->threads);
     free(im->n_samples);
-    hp_pt_sides_fini(&im->sides);
+    hp_itrace_sides_fini(&im->sides);
     hp_map64_fini(&im->name_of);
     hp_map64_fini(&im->pid_of);
     hp_map64_fini(&im->thread_of);
@@ -229,7 +229,7 @@ static enum hp_err count_sample(struct import *im, const struct hp_perf_record *
 static enum hp_err take_side(struct import *im, const struct hp_perf_record *record)
 {
     uint64_t time = hp_perf_time_of(hp_perf_attrs(im->reader), record);
-    HP_TRY(hp_pt_sides_take(&im->sides, hp_perf_attrs(im->reader), record));
+    HP_TRY(hp_itrace_sides_take(&im->sides, hp_perf_attrs(im->reader), record));
     switch (record->type) {
     case PERF_RECORD_MMAP:
     case PERF_RECORD_MMAP2: return take_mapping(im, record, time);
@@ -351,8 +351,7 @@ static enum hp_err choose_event(struct import *im)
         return hp_fail(HP_ERR_INVALID, "%s has no samples of an event '%s'", im->request->path,
                        asked);
     if (hp_perf_aux(im->reader)->n_pieces)
-        return hp_fail(HP_ERR_UNSUPPORTED,
-                       "%s has traces of hardware that hotpath does not read (Arm ETM)",
+        return hp_fail(HP_ERR_UNSUPPORTED, "%s has traces of hardware that hotpath does not read",
                        im->request->path);
     return hp_fail(HP_ERR_INVALID, "%s has no samples", im->request->path);
 }
@@ -966,14 +965,15 @@ static enum hp_err check_request(struct import *im)
     const struct hp_session_settings *o = im->request->settings;
     struct hp_selection *s = &im->selection;
     if (im->request->trace)
-        return hp_fail(HP_ERR_INVALID, "%s has no trace of Intel PT: --trace is not for it",
+        return hp_fail(HP_ERR_INVALID,
+                       "%s has no trace of Intel PT or Arm ETM: --trace is not for it",
                        im->request->path);
     if (o && (o->from || o->after || o->length))
-        return hp_fail(
-            HP_ERR_INVALID,
-            "%s has no trace of Intel PT: no part of the run can be chosen, as the order "
-            "of what was executed is not known",
-            im->request->path);
+        return hp_fail(HP_ERR_INVALID,
+                       "%s has no trace of Intel PT or Arm ETM: no part of the run can be chosen, "
+                       "as the order "
+                       "of what was executed is not known",
+                       im->request->path);
     HP_TRY(hp_selection_parse(o ? o : &nothing, s));
     if (s->predictions || s->hotspots || s->machine || s->cycles || s->instructions || s->none ||
         s->n_loop_models || s->settings->wpp || s->paths_config.n_tables)
@@ -1008,13 +1008,13 @@ static enum hp_err make_profile(struct import *im)
     return HP_OK;
 }
 
-/* --- Traces of Intel PT ----------------------------------------------------------------------- */
+/* --- Traces of instructions ------------------------------------------------------------------- */
 
 /* One that a session takes. */
 struct traced {
     struct hp_recorded base; /* first */
     struct import *import;
-    struct hp_pt_counts counts;
+    struct hp_itrace_counts counts;
     char machine[160];
 };
 
@@ -1030,12 +1030,12 @@ static enum hp_err deliver_traced(struct hp_recorded *recorded, struct hp_code *
 {
     struct traced *traced = (struct traced *)recorded;
     struct import *im = traced->import;
-    const struct hp_pt_recording recording = {.reader = im->reader,
-                                              .spaces = im->spaces,
-                                              .sides = &im->sides,
-                                              .name = name_of_thread,
-                                              .context = im};
-    return hp_pt_deliver(&recording, code, consumer, &traced->counts);
+    const struct hp_itrace_recording recording = {.reader = im->reader,
+                                                  .spaces = im->spaces,
+                                                  .sides = &im->sides,
+                                                  .name = name_of_thread,
+                                                  .context = im};
+    return hp_itrace_deliver(&recording, code, consumer, &traced->counts);
 }
 
 static enum hp_err note_traced(struct hp_recorded *recorded, struct hp_profile *profile)
@@ -1044,7 +1044,7 @@ static enum hp_err note_traced(struct hp_recorded *recorded, struct hp_profile *
     struct import *im = traced->import;
     im->profile = profile;
     im->attr = HP_PERF_NO_ATTR;
-    enum hp_err err = hp_pt_note(&traced->counts, profile);
+    enum hp_err err = hp_itrace_note(&traced->counts, profile);
     if (err == HP_OK)
         err = note_files(im);
     if (err == HP_OK)
@@ -1059,19 +1059,20 @@ static enum hp_err take_traced(struct import *im, struct hp_profile **profile)
     const struct hp_import_request *request = im->request;
     const struct hp_session_settings *settings = request->settings ? request->settings : &none;
     struct traced traced = {.base = {.deliver = deliver_traced, .note = note_traced}, .import = im};
+    const struct hp_itrace_kind *kind = hp_itrace_find(im->reader);
     const char *machine = hp_perf_machine(im->reader);
-    if (machine[0] && arch_of(machine) != HP_ARCH_X86_64)
-        return hp_fail(HP_ERR_FORMAT, "%s: a trace of Intel PT, recorded on %s", request->path,
-                       machine);
+    if (machine[0] && arch_of(machine) != hp_itrace_arch(kind))
+        return hp_fail(HP_ERR_FORMAT, "%s: a trace of %s, recorded on %s", request->path,
+                       hp_itrace_name(kind), machine);
     snprintf(traced.machine, sizeof traced.machine, "%s, recorded by perf %s", machine,
              hp_perf_version(im->reader));
     traced.base.run = (struct hp_trace_run){.version = HP_VERSION,
                                             .engine = "perf",
-                                            .arch = HP_ARCH_X86_64,
+                                            .arch = hp_itrace_arch(kind),
                                             .command = hp_perf_command(im->reader),
                                             .directory = "",
                                             .machine = traced.machine};
-    hp_pt_sides_settle(&im->sides);
+    HP_TRY(hp_itrace_sides_settle(&im->sides));
     return request->trace ? hp_session_keep(settings, &traced.base, request->trace)
                           : hp_session_take(settings, &traced.base, profile);
 }
@@ -1082,7 +1083,7 @@ enum hp_err hp_import_perf(const struct hp_import_request *request, struct hp_pr
     *profile = NULL;
     HP_TRY(hp_perf_open(request->path, &im.reader));
     HP_TRY(read_sides(&im));
-    if (hp_pt_is_in(im.reader) && !request->event)
+    if (hp_itrace_find(im.reader) && !request->event)
         return take_traced(&im, profile);
     HP_TRY(check_request(&im));
     im.spe = !request->event && hp_spe_is_in(im.reader);

@@ -634,9 +634,8 @@ static bool take_own(struct hp_perf_reader *r, const struct hp_perf_record *reco
         return !r->no_memory;
     case HP_PERF_RECORD_TRACING_DATA: return pass_data(r, (hp_perf_u32(&body) + 7u) & ~UINT64_C(7));
     case HP_PERF_RECORD_AUXTRACE_INFO:
-        if (!r->taken_in)
-            hp_aux_take_info(&r->aux, body);
-        return true;
+        return r->taken_in || keep(r, hp_aux_take_info(&r->aux, body));
+    case HP_PERF_RECORD_TIME_CONV: hp_aux_take_time(&r->aux, body); return true;
     case HP_PERF_RECORD_AUXTRACE:
         if (!r->taken_in && !keep(r, hp_aux_take_piece(&r->aux, body, r->at, r->last - r->at)))
             return false;

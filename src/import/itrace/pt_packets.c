@@ -1,39 +1,28 @@
 // SPDX-License-Identifier: MIT
-#include "import/pt/packets.h"
+#include "import/itrace/pt_packets.h"
 
 #include "base/base.h"
 
 #include <endian.h>
 
-#define WINDOW  (256 * 1024)
 #define LONGEST 16 /* bytes of a packet */
 
-enum hp_err hp_pt_packets_open(const struct hp_perf_reader *reader,
-                               const struct hp_aux_piece *pieces, size_t n, const uint64_t *losses,
-                               size_t n_losses, const struct hp_pt_clock *clock,
-                               struct hp_pt_packets *p)
+void hp_pt_packets_open(const struct hp_itrace_buffer *buffer, const struct hp_pt_clock *clock,
+                        struct hp_pt_packets *p)
 {
-    *p = (struct hp_pt_packets){.reader = reader,
-                                .piece = pieces,
-                                .end = pieces + n,
-                                .losses = losses,
-                                .losses_end = losses + n_losses,
-                                .searches = true,
-                                .begins = true,
-                                .clock = *clock};
-    for (size_t i = 0; i < n && p->room < WINDOW; i++)
-        p->room += pieces[i].size < WINDOW ? pieces[i].size : WINDOW;
-    if (p->room > WINDOW)
-        p->room = WINDOW;
-    return hp_new(&p->window, p->room, 1);
+    *p = (struct hp_pt_packets){.buffer = *buffer, .searches = true, .clock = *clock};
+}
+
+static void forget_decoder(struct hp_pt_packets *p)
+{
+    pt_pkt_free_decoder(p->decoder);
+    p->decoder = NULL;
 }
 
 void hp_pt_packets_close(struct hp_pt_packets *p)
 {
-    pt_pkt_free_decoder(p->decoder);
-    free(p->window);
-    p->decoder = NULL;
-    p->window = NULL;
+    forget_decoder(p);
+    hp_itrace_buffer_close(&p->buffer);
 }
 
 /* --- Time ------------------------------------------------------------------------------------- */
@@ -59,11 +48,9 @@ struct hp_pt_clock hp_pt_clock_of(const struct hp_aux *aux, uint64_t config)
 static void set_time(struct hp_pt_packets *p, uint64_t ticks)
 {
     const struct hp_pt_clock *clock = &p->clock;
-    uint64_t low = ticks & ((UINT64_C(1) << clock->shift) - 1);
     p->ticks = ticks;
     if (clock->known)
-        p->ns = clock->zero + (ticks >> clock->shift) * clock->multiplier +
-                (low * clock->multiplier >> clock->shift);
+        p->ns = hp_aux_ns(ticks, clock->shift, clock->multiplier, clock->zero);
 }
 
 static uint64_t ticks_of_ctc(const struct hp_pt_packets *p, uint64_t n)
@@ -100,76 +87,21 @@ static void take_mtc(struct hp_pt_packets *p, const struct pt_packet_mtc *mtc)
 
 /* --- The window ------------------------------------------------------------------------------- */
 
-/* How much of the piece can be read before something is missing. */
-static uint64_t to_read(struct hp_pt_packets *p)
-{
-    uint64_t offset = p->piece->offset + p->taken, left = p->piece->size - p->taken;
-    while (p->losses < p->losses_end && *p->losses < offset + p->begins)
-        p->losses++;
-    if (p->losses < p->losses_end && *p->losses - offset < left)
-        left = *p->losses - offset;
-    return left;
-}
-
-/* What comes next does not follow from what is in the window. */
-static bool is_interrupted(const struct hp_pt_packets *p)
-{
-    uint64_t offset = p->piece->offset + p->taken;
-    if (p->losses < p->losses_end && *p->losses == offset)
-        return true;
-    return p->taken == 0 && p->piece[-1].offset + p->piece[-1].size != offset;
-}
-
-/* Reads more behind what is left; false: there is no more, or it does not follow. */
-static bool read_more(struct hp_pt_packets *p)
-{
-    memmove(p->window, p->window + p->at, p->n - p->at);
-    p->n -= p->at;
-    p->at = 0;
-    pt_pkt_free_decoder(p->decoder);
-    p->decoder = NULL;
-    while (p->piece < p->end && p->taken == p->piece->size) {
-        p->piece++;
-        p->taken = 0;
-    }
-    if (p->piece == p->end)
-        return false;
-    uint64_t n = to_read(p);
-    if (!p->begins && is_interrupted(p)) {
-        p->interrupted = true;
-        return false;
-    }
-    p->begins = false;
-    if (n > p->room - p->n)
-        n = p->room - p->n;
-    size_t got = hp_perf_read_at(p->reader, p->piece->at + p->taken, p->window + p->n, n);
-    p->n += got;
-    p->taken += got;
-    if (got == n)
-        return true;
-    p->piece = p->end; /* the file has become shorter */
-    return got > 0;
-}
-
 /* What follows an interruption; false: there was none. */
 static bool go_on(struct hp_pt_packets *p)
 {
-    if (!p->interrupted)
+    if (!hp_itrace_buffer_go_on(&p->buffer))
         return false;
-    p->interrupted = false;
-    p->begins = true;
     p->searches = true;
-    p->n = p->at = 0;
     return true;
 }
 
 /* Makes a whole packet available, if there is one. */
 static bool has_packet(struct hp_pt_packets *p)
 {
-    while (p->n - p->at < LONGEST && !p->interrupted && p->piece < p->end)
-        if (!read_more(p))
-            break;
-    return p->at < p->n;
+    if (p->buffer.n - p->buffer.at < LONGEST)
+        forget_decoder(p);
+    return hp_itrace_buffer_has(&p->buffer, LONGEST);
 }
 
 /* --- Packets ---------------------------------------------------------------------------------- */
@@ -181,11 +113,11 @@ static const uint8_t sync_bytes[LONGEST] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
 static bool search(struct hp_pt_packets *p)
 {
     while (has_packet(p) || go_on(p)) {
-        const uint8_t *from = p->window + p->at;
-        const uint8_t *found = memmem(from, p->n - p->at, sync_bytes, LONGEST);
-        p->at = found                    ? (size_t)(found - p->window)
-                : p->n - p->at < LONGEST ? p->n
-                                         : p->n - LONGEST + 1;
+        const uint8_t *from = p->buffer.window + p->buffer.at;
+        const uint8_t *found = memmem(from, p->buffer.n - p->buffer.at, sync_bytes, LONGEST);
+        p->buffer.at = found                                  ? (size_t)(found - p->buffer.window)
+                       : p->buffer.n - p->buffer.at < LONGEST ? p->buffer.n
+                                                              : p->buffer.n - LONGEST + 1;
         if (found)
             return true;
     }
@@ -213,14 +145,14 @@ static bool take_ip(struct hp_pt_packets *p, unsigned compression, const uint8_t
     default: break;
     }
     packet->ip = p->last_ip;
-    p->at += 1 + size;
+    p->buffer.at += 1 + size;
     return true;
 }
 
 /* False: it is none of the short ones. */
 static bool take_short(struct hp_pt_packets *p, struct hp_pt_packet *packet)
 {
-    const uint8_t *bytes = p->window + p->at;
+    const uint8_t *bytes = p->buffer.window + p->buffer.at;
     uint8_t first = *bytes;
     if (!(first & 1)) {
         if (first == 0 || first == 2)
@@ -229,7 +161,7 @@ static bool take_short(struct hp_pt_packets *p, struct hp_pt_packet *packet)
         packet->kind = HP_PT_OUTCOMES;
         packet->n_outcomes = n;
         packet->outcomes = first >> 1 & ((1u << n) - 1);
-        p->at++;
+        p->buffer.at++;
         return true;
     }
     switch (first & 0x1f) {
@@ -239,7 +171,7 @@ static bool take_short(struct hp_pt_packets *p, struct hp_pt_packet *packet)
     case 0x1d: packet->kind = HP_PT_AT; break;
     default: return false;
     }
-    return take_ip(p, first >> 5, bytes + 1, p->n - p->at - 1, packet);
+    return take_ip(p, first >> 5, bytes + 1, p->buffer.n - p->buffer.at - 1, packet);
 }
 
 /* False: it is of no interest. */
@@ -290,8 +222,8 @@ static bool open_decoder(struct hp_pt_packets *p)
     if (p->decoder)
         return true;
     pt_config_init(&config);
-    config.begin = p->window;
-    config.end = p->window + p->n;
+    config.begin = p->buffer.window;
+    config.end = p->buffer.window + p->buffer.n;
     p->decoder = pt_pkt_alloc_decoder(&config);
     p->no_memory |= !p->decoder;
     return p->decoder;
@@ -311,14 +243,14 @@ static bool take_other(struct hp_pt_packets *p, struct hp_pt_packet *packet)
     struct pt_packet from;
     int n = -pte_internal;
     if (open_decoder(p))
-        n = pt_pkt_sync_set(p->decoder, p->at);
+        n = pt_pkt_sync_set(p->decoder, p->buffer.at);
     if (n >= 0)
         n = pt_pkt_next(p->decoder, &from, sizeof from);
     if (n > 0) {
-        p->at += (size_t)n;
+        p->buffer.at += (size_t)n;
         return translate(p, &from, packet);
     }
-    p->at++;
+    p->buffer.at++;
     lose(p, packet);
     return true;
 }
@@ -330,14 +262,14 @@ void hp_pt_packets_next(struct hp_pt_packets *p, struct hp_pt_packet *packet)
         if (p->searches && !search(p))
             return;
         p->searches = false;
-        if (p->n - p->at < LONGEST && !has_packet(p)) {
+        if (p->buffer.n - p->buffer.at < LONGEST && !has_packet(p)) {
             if (!go_on(p))
                 return;
             lose(p, packet);
             return;
         }
-        if (p->window[p->at] == 0) {
-            p->at++;
+        if (p->buffer.window[p->buffer.at] == 0) {
+            p->buffer.at++;
             continue;
         }
         if (take_short(p, packet) || take_other(p, packet))

@@ -3,11 +3,10 @@
  * The packets of a buffer of Intel PT, one after the other: a window of it is in memory. The short
  * ones that are nearly all of them are taken apart here, all others by libipt.
  */
-#ifndef HP_IMPORT_PT_PACKETS_H
-#define HP_IMPORT_PT_PACKETS_H
+#ifndef HP_IMPORT_ITRACE_PT_PACKETS_H
+#define HP_IMPORT_ITRACE_PT_PACKETS_H
 
-#include "import/aux.h"
-#include "import/reader.h"
+#include "import/itrace/buffer.h"
 
 #include <intel-pt.h>
 
@@ -47,17 +46,10 @@ struct hp_pt_clock {
 struct hp_pt_clock hp_pt_clock_of(const struct hp_aux *aux, uint64_t config);
 
 struct hp_pt_packets {
-    const struct hp_perf_reader *reader;
-    const struct hp_aux_piece *piece, *end; /* the next to read from */
-    uint64_t taken;                         /* bytes of it */
-    const uint64_t *losses, *losses_end;    /* offsets at which the kernel lost something */
-    struct pt_packet_decoder *decoder;      /* of what is in the window; NULL: not needed yet */
-    uint8_t *window;
-    size_t room, n, at;
+    struct hp_itrace_buffer buffer;
+    struct pt_packet_decoder *decoder; /* of what is in the window; NULL: not needed yet */
     uint64_t last_ip;
-    bool searches;    /* for the next place where reading can begin */
-    bool begins;      /* what is read next follows nothing */
-    bool interrupted; /* what is in the window is not followed by what comes next */
+    bool searches; /* for the next place where reading can begin */
     bool no_memory;
     struct hp_pt_clock clock;
     uint64_t ticks, ctc_ticks; /* ticks: now, and when the crystal's clock was last seen */
@@ -67,11 +59,9 @@ struct hp_pt_packets {
     uint64_t n_gaps;
 };
 
-/* Of the pieces of one buffer, sorted. Keeps the pointers. HP_ERR_NOMEM. */
-enum hp_err hp_pt_packets_open(const struct hp_perf_reader *reader,
-                               const struct hp_aux_piece *pieces, size_t n, const uint64_t *losses,
-                               size_t n_losses, const struct hp_pt_clock *clock,
-                               struct hp_pt_packets *packets);
+/* Of a buffer, which it takes over. */
+void hp_pt_packets_open(const struct hp_itrace_buffer *buffer, const struct hp_pt_clock *clock,
+                        struct hp_pt_packets *packets);
 void hp_pt_packets_close(struct hp_pt_packets *packets);
 
 /* The next packet of interest. */
