@@ -23,6 +23,7 @@
     F(lcov)                                                                                        \
     F(perf)                                                                                        \
     F(perf_pt)                                                                                     \
+    F(perf_etm)                                                                                    \
     F(ibs)
 
 #define DECLARE(name) extern const struct hp_export_format hp_format_##name;

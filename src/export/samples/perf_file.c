@@ -56,7 +56,7 @@ static void put_header(struct hp_perf_file *file, uint32_t type, unsigned misc, 
 
 static size_t trailer_size(const struct hp_perf_file *file)
 {
-    return file->pt ? sizeof(struct trailer) : SHORT_TRAILER;
+    return file->traced ? sizeof(struct trailer) : SHORT_TRAILER;
 }
 
 static void put_trailer(struct hp_perf_file *file, const struct hp_perf_who *who)
@@ -118,7 +118,7 @@ enum hp_err hp_perf_file_begin(struct hp_perf_file *file, FILE *out,
     return HP_OK;
 }
 
-/* --- Traces of Intel PT ----------------------------------------------------------------------- */
+/* --- Traces of instructions ------------------------------------------------------------------- */
 
 /* The number of its PMU, which the kernel gives, and bits of the event's configuration. */
 #define PT_PMU  8
@@ -128,7 +128,34 @@ enum hp_err hp_perf_file_begin(struct hp_perf_file *file, FILE *out,
 #define NO_RETC (UINT64_C(1) << 11)
 #define BRANCH  (UINT64_C(1) << 13)
 
-static void put_trace_info(struct hp_perf_file *file, bool per_cpu)
+static enum hp_err begin_traced(struct hp_perf_file *file, FILE *out, const char *name,
+                                uint32_t type, uint64_t config, bool per_cpu)
+{
+    *file = (struct hp_perf_file){.out = out, .event.name = name, .traced = true};
+    HP_TRY(check_output(out));
+    file->attr = user_code();
+    file->attr.type = type;
+    file->attr.config = config;
+    file->attr.sample_period = 1;
+    file->attr.sample_type |= PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+    file->attr.context_switch = per_cpu;
+    const uint64_t id = ID;
+    put_zeros(file, sizeof(struct hp_perf_header));
+    put(file, &file->attr, sizeof file->attr);
+    put(file, &(struct hp_perf_section){DATA_AT, sizeof id}, sizeof(struct hp_perf_section));
+    put(file, &id, sizeof id);
+    return HP_OK;
+}
+
+static void put_info(struct hp_perf_file *file, uint32_t type, const uint64_t *info, size_t n)
+{
+    const uint32_t kind[2] = {type};
+    put_header(file, HP_PERF_RECORD_AUXTRACE_INFO, 0, sizeof kind + n * sizeof *info);
+    put(file, kind, sizeof kind);
+    put(file, info, n * sizeof *info);
+}
+
+enum hp_err hp_perf_file_begin_pt(struct hp_perf_file *file, FILE *out, bool per_cpu, bool returns)
 {
     const uint64_t info[HP_PERF_PT_INFO_COUNT_] = {
         [HP_PERF_PT_PMU_TYPE] = PT_PMU,
@@ -144,28 +171,51 @@ static void put_trace_info(struct hp_perf_file *file, bool per_cpu)
         [HP_PERF_PT_TSC_PER_CTC_DENOMINATOR] = 0,
         [HP_PERF_PT_CYC_BIT] = 2,
     };
-    const uint32_t kind[2] = {HP_PERF_AUXTRACE_INTEL_PT};
-    put_header(file, HP_PERF_RECORD_AUXTRACE_INFO, 0, sizeof kind + sizeof info);
-    put(file, kind, sizeof kind);
-    put(file, info, sizeof info);
+    uint64_t config = PT | TSC | BRANCH | (returns ? 0 : NO_RETC);
+    HP_TRY(begin_traced(file, out, "intel_pt//u", PT_PMU, config, per_cpu));
+    put_info(file, HP_PERF_AUXTRACE_INTEL_PT, info, HP_PERF_PT_INFO_COUNT_);
+    return HP_OK;
 }
 
-enum hp_err hp_perf_file_begin_pt(struct hp_perf_file *file, FILE *out, bool per_cpu, bool returns)
+/* The number of its PMU; registers as those of a Cortex-A: 64 bits, return stack, no speculation.
+ */
+#define ETM_PMU         9
+#define ETM_BLOCK       (3 + HP_PERF_ETM_TIME_SOURCE + 1)
+#define ETM_MOST_BLOCKS 96
+
+/* How ticks become nanoseconds. */
+static void put_time_conversion(struct hp_perf_file *file)
 {
-    *file = (struct hp_perf_file){.out = out, .event.name = "intel_pt//u", .pt = true};
-    HP_TRY(check_output(out));
-    file->attr = user_code();
-    file->attr.type = PT_PMU;
-    file->attr.config = PT | TSC | BRANCH | (returns ? 0 : NO_RETC);
-    file->attr.sample_period = 1;
-    file->attr.sample_type |= PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
-    file->attr.context_switch = per_cpu;
-    const uint64_t id = ID;
-    put_zeros(file, sizeof(struct hp_perf_header));
-    put(file, &file->attr, sizeof file->attr);
-    put(file, &(struct hp_perf_section){DATA_AT, sizeof id}, sizeof(struct hp_perf_section));
-    put(file, &id, sizeof id);
-    put_trace_info(file, per_cpu);
+    const uint64_t conversion[] = {1, 2 / HP_PERF_TICKS, 0, 0, 0, 1};
+    put_header(file, HP_PERF_RECORD_TIME_CONV, 0, sizeof conversion);
+    put(file, conversion, sizeof conversion);
+}
+
+enum hp_err hp_perf_file_begin_etm(struct hp_perf_file *file, FILE *out, uint32_t cpus,
+                                   uint32_t config, bool raw)
+{
+    uint64_t info[HP_PERF_ETM_CPUS_ + ETM_MOST_BLOCKS * ETM_BLOCK];
+    uint32_t blocks = cpus ? cpus : 1;
+    info[HP_PERF_ETM_VERSION] = 1;
+    info[HP_PERF_ETM_PMU_CPUS] = (uint64_t)ETM_PMU << 32 | blocks;
+    info[HP_PERF_ETM_SNAPSHOT] = 0;
+    for (uint32_t i = 0; i < blocks && i < ETM_MOST_BLOCKS; i++) {
+        const uint64_t block[ETM_BLOCK] = {HP_PERF_ETM_MAGIC_V4,
+                                           i,
+                                           HP_PERF_ETM_TIME_SOURCE + 1,
+                                           [3 + HP_PERF_ETM_CONFIG] = config,
+                                           [3 + HP_PERF_ETM_TRACE_ID] = HP_PERF_ETM_ID + i,
+                                           [3 + HP_PERF_ETM_ID0] = 0x28000ea1,
+                                           [3 + HP_PERF_ETM_ID1] = 0x4100f424,
+                                           [3 + HP_PERF_ETM_ID2] = 0x488,
+                                           [3 + HP_PERF_ETM_AUTH_STATUS] = 0xcc,
+                                           [3 + HP_PERF_ETM_TIME_SOURCE] = 1};
+        memcpy(info + HP_PERF_ETM_CPUS_ + i * ETM_BLOCK, block, sizeof block);
+    }
+    HP_TRY(begin_traced(file, out, "cs_etm//u", ETM_PMU, config, cpus > 0));
+    file->raw = raw;
+    put_info(file, HP_PERF_AUXTRACE_ARM_ETM, info, HP_PERF_ETM_CPUS_ + blocks * ETM_BLOCK);
+    put_time_conversion(file);
     return HP_OK;
 }
 
@@ -186,13 +236,36 @@ void hp_perf_put_switch(struct hp_perf_file *file, const struct hp_perf_who *who
 void hp_perf_put_trace(struct hp_perf_file *file, const struct hp_perf_who *who,
                        const struct hp_perf_auxtrace *piece, const void *data)
 {
-    const uint64_t aux[] = {piece->offset, piece->size, 0};
+    const uint64_t aux[] = {piece->offset, piece->size,
+                            file->raw ? PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW : 0};
     put_header(file, PERF_RECORD_AUX, 0, sizeof aux + trailer_size(file));
     put(file, aux, sizeof aux);
     put_trailer(file, who);
+    if (hp_grow(&file->traces, &file->cap_traces, file->n_traces + 1, sizeof *file->traces) ==
+        HP_OK)
+        file->traces[file->n_traces++] = file->at;
+    else
+        file->unlisted = true;
     put_header(file, HP_PERF_RECORD_AUXTRACE, 0, sizeof *piece);
     put(file, piece, sizeof *piece);
     put(file, data, piece->size);
+}
+
+void hp_perf_file_fini(struct hp_perf_file *file)
+{
+    free(file->traces);
+    file->traces = NULL;
+}
+
+/* Without a list, the records are read. */
+static void put_list_of_traces(struct hp_perf_file *file)
+{
+    size_t n = file->unlisted ? 0 : file->n_traces;
+    put_u64(file, n);
+    for (size_t i = 0; i < n; i++) {
+        put_u64(file, file->traces[i]);
+        put_u64(file, sizeof(struct perf_event_header) + sizeof(struct hp_perf_auxtrace));
+    }
 }
 
 /* --- Records ---------------------------------------------------------------------------------- */
@@ -387,9 +460,9 @@ static void put_events(struct hp_perf_file *file)
     put_u32(file, 1);
     put_u32(file, sizeof file->attr);
     put(file, &file->attr, sizeof file->attr);
-    put_u32(file, file->pt); /* ids */
+    put_u32(file, file->traced); /* ids */
     put_text(file, file->event.name);
-    if (file->pt)
+    if (file->traced)
         put_u64(file, ID);
 }
 
@@ -414,7 +487,7 @@ static void put_feature(struct hp_perf_file *file, enum hp_perf_feature feature,
         put_u32(file, file->event.type);
         put_text(file, file->event.pmu);
         break;
-    case HP_PERF_FEATURE_AUXTRACE: put_u64(file, 0); break; /* no index: the records are read */
+    case HP_PERF_FEATURE_AUXTRACE: put_list_of_traces(file); break;
     case HP_PERF_FEATURE_SAMPLE_TIME:
         put_u64(file, file->first);
         put_u64(file, file->last);
@@ -437,7 +510,7 @@ static bool has_feature(const struct hp_perf_file *file, enum hp_perf_feature fe
     case HP_PERF_FEATURE_CPUID: return file->event.cpu;
     case HP_PERF_FEATURE_PMU_MAPPINGS: return file->event.pmu;
     case HP_PERF_FEATURE_BRANCH_STACK: return file->event.samples & PERF_SAMPLE_BRANCH_STACK;
-    case HP_PERF_FEATURE_AUXTRACE: return file->pt;
+    case HP_PERF_FEATURE_AUXTRACE: return file->traced;
     default: return true;
     }
 }
@@ -446,7 +519,7 @@ enum hp_err hp_perf_file_end(struct hp_perf_file *file, const struct hp_perf_abo
 {
     put_header(file, HP_PERF_RECORD_FINISHED_ROUND, 0, 0);
     struct hp_perf_section sections[N_FEATURES] = {0};
-    uint64_t data_at = DATA_AT + (file->pt ? sizeof(uint64_t) : 0);
+    uint64_t data_at = DATA_AT + (file->traced ? sizeof(uint64_t) : 0);
     struct hp_perf_header header = {
         .magic = HP_PERF_MAGIC,
         .size = sizeof header,

@@ -29,8 +29,12 @@ struct hp_perf_file {
     uint64_t at;          /* where the next byte goes */
     uint64_t first, last; /* times of samples */
     struct hp_perf_event event;
-    bool pt;      /* what is recorded is a trace of Intel PT */
-    uint32_t cpu; /* on which what is written next happened */
+    bool traced;      /* what is recorded is a trace of instructions */
+    bool raw;         /* Arm ETM: it is not in frames */
+    uint64_t *traces; /* where the records of traces are */
+    size_t n_traces, cap_traces;
+    bool unlisted; /* there is no memory for that */
+    uint32_t cpu;  /* on which what is written next happened */
     struct perf_event_attr attr;
 };
 
@@ -87,7 +91,12 @@ void hp_perf_put_sample(struct hp_perf_file *file, const struct hp_perf_sample *
  * threads; `returns`: they are compressed. HP_ERR_INVALID: as above. */
 enum hp_err hp_perf_file_begin_pt(struct hp_perf_file *file, FILE *out, bool per_cpu, bool returns);
 
-/* Times in that trace are in ticks. */
+/* Likewise, of Arm ETM. The packets of a processor have the id HP_PERF_ETM_ID and its number. */
+enum hp_err hp_perf_file_begin_etm(struct hp_perf_file *file, FILE *out, uint32_t cpus,
+                                   uint32_t config, bool raw);
+#define HP_PERF_ETM_ID 0x10
+
+/* Times in these traces are in ticks. */
 #define HP_PERF_TICKS 2
 
 /* The trace of a thread begins; it has left its processor, or comes to it. */
@@ -97,6 +106,9 @@ void hp_perf_put_switch(struct hp_perf_file *file, const struct hp_perf_who *who
 /* A piece of a trace: how much there is of it, and the data behind that. */
 void hp_perf_put_trace(struct hp_perf_file *file, const struct hp_perf_who *who,
                        const struct hp_perf_auxtrace *piece, const void *data);
+
+/* Frees what it keeps of traces. */
+void hp_perf_file_fini(struct hp_perf_file *file);
 
 /* Writes the features and completes the header. */
 enum hp_err hp_perf_file_end(struct hp_perf_file *file, const struct hp_perf_about *about);

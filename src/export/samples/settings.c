@@ -65,22 +65,25 @@ enum hp_err hp_samples_parse(const char *text, struct hp_samples_settings *setti
 /* --- Traces ----------------------------------------------------------------------------------- */
 
 /* 16 KB: as perf has it. */
-static const struct hp_pt_settings pt_usual = {.slice = 1000000, .psb = 16384};
+static const struct hp_tracing_settings pt_usual = {.slice = 1000000, .sync = 16384};
 
 static const struct hp_preset pt_presets[] = {
     {"perf-pt", &pt_usual, "a buffer for each thread", NULL},
 };
 
+#define CPUS_HELP    "buffers are those of so many processors; 0: of threads"
+#define SLICE_HELP   "instructions after which a thread goes to the next processor"
+#define RETURNS_HELP "returns to where the call came from are compressed"
+
 static const struct hp_setting pt_keys[] = {
-    {"cpus", HP_SETTING_NUMBER, HP_MEMBER(struct hp_pt_settings, cpus), 0, 256,
-     "buffers are those of so many processors; 0: of threads"},
-    {"slice", HP_SETTING_COUNT, HP_MEMBER(struct hp_pt_settings, slice), 1, UINT32_MAX,
-     "instructions after which a thread goes to the next processor"},
-    {"psb", HP_SETTING_SIZE, HP_MEMBER(struct hp_pt_settings, psb), 64, UINT32_MAX,
+    {"cpus", HP_SETTING_NUMBER, HP_MEMBER(struct hp_tracing_settings, cpus), 0, 256, CPUS_HELP},
+    {"slice", HP_SETTING_COUNT, HP_MEMBER(struct hp_tracing_settings, slice), 1, UINT32_MAX,
+     SLICE_HELP},
+    {"psb", HP_SETTING_SIZE, HP_MEMBER(struct hp_tracing_settings, sync), 64, UINT32_MAX,
      "bytes of packets between places where reading can begin"},
-    {"returns", HP_SETTING_FLAG, HP_MEMBER(struct hp_pt_settings, returns),
-     .help = "returns to where the call came from are compressed"},
-    {"long", HP_SETTING_FLAG, HP_MEMBER(struct hp_pt_settings, long_packets),
+    {"returns", HP_SETTING_FLAG, HP_MEMBER(struct hp_tracing_settings, returns),
+     .help = RETURNS_HELP},
+    {"long", HP_SETTING_FLAG, HP_MEMBER(struct hp_tracing_settings, long_packets),
      .help = "packets hold up to 47 branches, not 6"},
 };
 
@@ -98,13 +101,60 @@ const struct hp_model_family hp_pt_family = {
     .label = "--format",
     .option = "--format",
     .help = "packets of Intel PT for perf and what reads its files (docs/export-samples.md)",
-    .size = sizeof(struct hp_pt_settings),
+    .size = sizeof(struct hp_tracing_settings),
     .models = pt_models,
     .n_models = sizeof pt_models / sizeof *pt_models,
 };
 
-enum hp_err hp_pt_parse(const char *text, struct hp_pt_settings *settings)
+enum hp_err hp_pt_parse(const char *text, struct hp_tracing_settings *settings)
 {
     struct hp_said said;
     return hp_settings_parse(&hp_pt_family, text, settings, &said);
+}
+
+/* 4 KB: as perf has it. */
+static const struct hp_tracing_settings etm_usual = {.slice = 1000000, .sync = 4096};
+
+static const struct hp_preset etm_presets[] = {
+    {"perf-etm", &etm_usual, "a buffer for each thread", NULL},
+};
+
+/* Ids of processors are from 0x10 on, and end below 0x70. */
+static const struct hp_setting etm_keys[] = {
+    {"cpus", HP_SETTING_NUMBER, HP_MEMBER(struct hp_tracing_settings, cpus), 0, 96, CPUS_HELP},
+    {"slice", HP_SETTING_COUNT, HP_MEMBER(struct hp_tracing_settings, slice), 1, UINT32_MAX,
+     SLICE_HELP},
+    {"sync", HP_SETTING_SIZE, HP_MEMBER(struct hp_tracing_settings, sync), 64, UINT32_MAX,
+     "bytes of packets between places where reading can begin"},
+    {"returns", HP_SETTING_FLAG, HP_MEMBER(struct hp_tracing_settings, returns),
+     .help = RETURNS_HELP},
+    {"raw", HP_SETTING_FLAG, HP_MEMBER(struct hp_tracing_settings, raw),
+     .help = "the packets are not in frames"},
+    {"switches", HP_SETTING_FLAG, HP_MEMBER(struct hp_tracing_settings, switches),
+     .help = "only records of context switches tell which thread runs, not the packets"},
+};
+
+static const struct hp_model etm_model = {
+    .name = "perf-etm",
+    .presets = etm_presets,
+    .n_presets = sizeof etm_presets / sizeof *etm_presets,
+    .keys = etm_keys,
+    .n_keys = sizeof etm_keys / sizeof *etm_keys,
+};
+static const struct hp_model *const etm_models[] = {&etm_model};
+
+const struct hp_model_family hp_etm_family = {
+    .name = "traces of Arm ETM",
+    .label = "--format",
+    .option = "--format",
+    .help = "packets of Arm ETM for perf and what reads its files (docs/export-samples.md)",
+    .size = sizeof(struct hp_tracing_settings),
+    .models = etm_models,
+    .n_models = sizeof etm_models / sizeof *etm_models,
+};
+
+enum hp_err hp_etm_parse(const char *text, struct hp_tracing_settings *settings)
+{
+    struct hp_said said;
+    return hp_settings_parse(&hp_etm_family, text, settings, &said);
 }

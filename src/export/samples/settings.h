@@ -22,16 +22,21 @@ extern const struct hp_model_family hp_samples_family;
 /* HP_ERR_INVALID: the text is wrong, or its settings contradict each other. */
 enum hp_err hp_samples_parse(const char *text, struct hp_samples_settings *settings);
 
-struct hp_pt_settings {
-    uint32_t cpus;  /* 0: buffers are those of threads */
-    uint64_t slice; /* instructions after which a thread goes to another processor */
-    uint64_t psb;   /* bytes between places where reading can begin */
-    bool returns, long_packets;
+/* How a run is traced. */
+struct hp_tracing_settings {
+    uint32_t cpus;     /* 0: buffers are those of threads */
+    uint64_t slice;    /* instructions after which a thread goes to another processor */
+    uint64_t sync;     /* bytes between places where reading can begin */
+    bool returns;      /* are compressed */
+    bool long_packets; /* Intel PT */
+    bool raw;          /* Arm ETM: not in frames; likewise: */
+    bool switches;     /* threads have no ids in the packets */
 };
 
-extern const struct hp_model_family hp_pt_family;
+extern const struct hp_model_family hp_pt_family, hp_etm_family;
 
 /* HP_ERR_INVALID: likewise. */
-enum hp_err hp_pt_parse(const char *text, struct hp_pt_settings *settings);
+enum hp_err hp_pt_parse(const char *text, struct hp_tracing_settings *settings);
+enum hp_err hp_etm_parse(const char *text, struct hp_tracing_settings *settings);
 
 #endif
