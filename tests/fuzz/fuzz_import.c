@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Recordings of perf, also traces of Intel PT: any bytes. What is accepted is a sound profile, that
- * can be saved and read. The code is that of a test program, which the corpus is of. */
+/* Recordings of perf, also traces of Intel PT and Arm ETM: any bytes. What is accepted is a sound
+ * profile, that can be saved and read. The code is that of two test programs, which the corpus is
+ * of. */
 #include "import/import.h"
 #include "support.h"
 
@@ -14,11 +15,11 @@ static void say(void *context, const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const files[] = {"../programs/flow"};
+    static const char *const files[] = {"../programs/flow", "../programs/aarch64/loops"};
     const struct hp_session_settings settings = {.lines = HP_LINES_FUNCTIONS};
     struct hp_import_request request = {.path = fuzz_file("perf.data", data, size),
                                         .files = files,
-                                        .n_files = 1,
+                                        .n_files = 2,
                                         .lines = HP_LINES_FUNCTIONS,
                                         .settings = &settings,
                                         .say = say};

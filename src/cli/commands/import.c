@@ -74,8 +74,8 @@ const struct hp_command hp_command_import = {
         "and with call chains calling contexts. The files that ran must still be there, with the "
         "same build ids.\n"
         "\n"
-        "A trace of Intel PT has all that was executed, in its order: every profiler can be "
-        "chosen, as for 'hotpath trace replay'.\n",
+        "A trace of Intel PT or Arm ETM has all that was executed, in its order: every profiler "
+        "can be chosen, as for 'hotpath trace replay'.\n",
     .examples = "  perf record -b -e cycles:u -- gzip -9k FILE; hotpath import perf.data\n"
                 "  hotpath report perf.hotpath\n"
                 "  hotpath import --profile paths perf.data; hotpath report perf.hotpath paths\n"
@@ -83,6 +83,8 @@ const struct hp_command hp_command_import = {
                 "perf.data\n"
                 "  perf record -b -o - -- gzip -9k FILE | hotpath import -o gzip.hotpath -\n"
                 "  perf record -e intel_pt//u -- gzip -9k FILE; hotpath import --profile "
+                "exact,paths perf.data\n"
+                "  perf record -e cs_etm//u -- gzip -9k FILE; hotpath import --profile "
                 "exact,paths perf.data\n",
     .options = {rows, hp_options_profilers, hp_options_details, hp_options_region},
     .values = {HP_VALUES(.session = {HP_CLI_SESSION_DEFAULTS})},
