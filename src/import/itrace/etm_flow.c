@@ -82,39 +82,56 @@ static inline bool take_outcome(struct hp_etm_flow *f, struct hp_itrace_node **n
     }
 }
 
+/* What is no direct branch, or has outcomes inside: goes on with the node, and uses the outcome or
+ * not; false: it does not fit. */
+static bool take_special(struct hp_etm_flow *f, bool taken, bool *used)
+{
+    struct hp_itrace_walk *w = &f->walk;
+    struct hp_itrace_node **node = &w->thread->node;
+    *used = false;
+    if (f->is_indirect)
+        return take_return(f);
+    if ((*node)->inside > f->inside) {
+        f->inside++;
+        *used = true;
+        return taken;
+    }
+    f->inside = 0;
+    if ((*node)->kind == HP_NODE_THROUGH)
+        return hp_walk_pass(w, node);
+    *used = true;
+    return take_outcome(f, node, taken);
+}
+
 static void take_atoms(struct hp_etm_flow *f, uint32_t bits, unsigned n)
 {
     struct hp_itrace_walk *w = &f->walk;
     struct hp_itrace_thread *t = followed(f);
     if (!t)
         return;
+    struct hp_itrace_node *node = t->node;
     w->threads->counts.outcomes += n;
     for (unsigned through = 0; n > 0;) {
-        bool taken = bits & 1, good;
-        if (f->is_indirect && !take_return(f)) {
-            lose_place(f);
-            return;
-        }
-        if (t->node->inside > f->inside) {
-            f->inside++;
-            good = taken;
-        } else if (t->node->kind == HP_NODE_THROUGH) {
-            f->inside = 0;
-            if (through++ < HP_ITRACE_THROUGH && hp_walk_pass(w, &t->node))
-                continue;
-            good = false;
+        bool taken = bits & 1, used = true, good;
+        if (node->kind == HP_NODE_BRANCH && !node->inside) {
+            good = hp_walk_emit(w, node) && hp_walk_go(w, &node, taken);
+        } else if (node->kind == HP_NODE_JUMP && !node->inside && taken) {
+            good = hp_walk_pass(w, &node);
         } else {
-            f->inside = 0;
-            good = take_outcome(f, &t->node, taken);
+            t->node = node;
+            good = take_special(f, taken, &used) && through < HP_ITRACE_THROUGH;
+            node = t->node;
         }
         if (!good) {
+            t->node = node;
             lose_place(f);
             return;
         }
-        through = 0;
-        bits >>= 1;
-        n--;
+        through = used ? 0 : through + 1;
+        bits >>= used;
+        n -= used;
     }
+    t->node = node;
 }
 
 /* The next transfer that is taken is at an address: branches before it were not taken. */

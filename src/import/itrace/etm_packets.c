@@ -121,9 +121,11 @@ static unsigned weight(const struct hp_etm_element *e)
     }
 }
 
-static uint32_t most_uncertain(const struct hp_etm_packets *p)
+/* The packets that come are those of a processor. */
+static void set_cpu(struct hp_etm_packets *p, const struct hp_etm_cpu *cpu)
 {
-    return (uint32_t)p->cpu->registers[HP_PERF_ETM_ID8];
+    p->cpu = cpu;
+    p->most_uncertain = (uint32_t)cpu->registers[HP_PERF_ETM_ID8];
 }
 
 /* What comes before the first uncertain one is certain. */
@@ -166,16 +168,20 @@ static void commit(struct hp_etm_packets *p, uint32_t count)
     settle(p);
 }
 
-static void add(struct hp_etm_packets *p, const struct hp_etm_element *element)
+static inline void add(struct hp_etm_packets *p, const struct hp_etm_element *element)
 {
-    unsigned n = weight(element);
-    if (!make_room(p))
+    if (p->n == p->capacity && !make_room(p))
         return;
     p->elements[p->n++] = *element;
+    if (!p->most_uncertain) { /* as in most processors */
+        p->ready = p->n;
+        return;
+    }
+    unsigned n = weight(element);
     p->uncertain += n;
-    uint32_t most = most_uncertain(p), all = p->uncertain + p->unseen;
-    if (all > most)
-        commit(p, all - most);
+    uint32_t all = p->uncertain + p->unseen;
+    if (all > p->most_uncertain)
+        commit(p, all - p->most_uncertain);
     else if (!n)
         settle(p);
 }
@@ -277,8 +283,8 @@ static void take_info(struct hp_etm_packets *p, const ocsd_etmv4_i_pkt *packet)
     if (p->waits) {
         p->waits = HP_ETM_WAITS_FOR_NOTHING;
         p->unseen = packet->pkt_valid.bits.spec_depth_valid ? packet->curr_spec_depth : 0;
-        if (p->unseen > most_uncertain(p))
-            p->unseen = most_uncertain(p);
+        if (p->unseen > p->most_uncertain)
+            p->unseen = p->most_uncertain;
     }
     add_plain(p, HP_ETM_SYNC);
 }
@@ -400,7 +406,7 @@ static void take_cpu_of(struct hp_etm_packets *p, const struct hp_etm_cpu *cpu)
     if (p->cpu != cpu) {
         drop(p);
         p->has_id = false;
-        p->cpu = cpu;
+        set_cpu(p, cpu);
         interrupt(p, HP_ETM_ON, HP_ETM_WAITS_FOR_SYNC);
     }
 }
@@ -490,8 +496,8 @@ enum hp_err hp_etm_packets_open(const struct hp_etm *etm, const struct hp_itrace
                                  .stops = stops,
                                  .n_stops = n_stops,
                                  .id = id,
-                                 .cpu = etm->cpus,
                                  .waits = HP_ETM_WAITS_FOR_SYNC};
+    set_cpu(p, etm->cpus);
     HP_TRY(hp_new(&p->channels, etm->n_cpus, sizeof *p->channels));
     for (size_t i = 0; i < etm->n_cpus; i++)
         p->channels[i] = (struct hp_etm_channel){p, &etm->cpus[i]};

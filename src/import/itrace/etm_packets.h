@@ -94,6 +94,7 @@ struct hp_etm_packets {
     size_t at, ready, n, capacity; /* the next, how many are certain, and all */
     uint32_t uncertain;            /* of these, how many processors may take back */
     uint32_t unseen;               /* came before reading began */
+    uint32_t most_uncertain;
     enum hp_etm_wait waits;
     bool excepts, arrives; /* an exception waits for its address */
     bool has_id;
