@@ -167,7 +167,8 @@ def with_info(data, change):
 
 
 class Etm(Traces):
-    format, forms, changed_forms, perf_forms, often = "perf-etm", FORMS, (",raw", ",returns,raw,sync=512", ",cpus=2,slice=700,raw"), FORMS[:6], ",sync=256"
+    format, forms, ordered_forms, often = "perf-etm", FORMS, ("", ",returns,sync=64,raw", ",returns,cpus=3,slice=700"), ",sync=256"
+    changed_forms, perf_forms = (",raw", ",returns,raw,sync=512", ",cpus=2,slice=700,raw"), FORMS[:6]
     nonsense = bytes([0x05, 0xff] * 256)
 
     def setUp(self):

@@ -88,7 +88,8 @@ def with_address(kind, address):
 
 
 class Pt(Traces):
-    format, forms, changed_forms, perf_forms, often = "perf-pt", FORMS, ("", ",returns,psb=512", ",cpus=2,slice=700"), FORMS[:4], ",psb=256"
+    format, forms, ordered_forms, often = "perf-pt", FORMS, FORMS, ",psb=256"
+    changed_forms, perf_forms = ("", ",returns,psb=512", ",cpus=2,slice=700"), FORMS[:4]
     nonsense = bytes([0x05, 0xff] * 250)
 
     def changed(self, data, change):

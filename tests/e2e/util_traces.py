@@ -73,7 +73,7 @@ def with_records(data, parts):
 
 class Traces(Import):
     """Those of a kind: the format that is exported, and its forms; in some of them files are changed; packets begin anew at some distance."""
-    format, forms, changed_forms, perf_forms, often = "", (), (), (), ""
+    format, forms, ordered_forms, changed_forms, perf_forms, often = "", (), (), (), (), ""
 
     def written(self, program, form=""):
         path = self.path("traced.data")
@@ -154,7 +154,7 @@ class RoundTripCases:
         options = ("--profile", "exact,paths,loops,hotspots,predictions")
         replayed, imported = self.path("replayed.hotpath"), self.path("imported.hotpath")
         self.good("trace", "replay", *options, "-o", replayed, self.trace(program)[0])
-        for form in self.forms:
+        for form in self.ordered_forms:
             self.good("import", "-q", *options, "-o", imported, self.written(program, form))
             for view in ("functions", "calls", "contexts", "paths", "loops", "hotspots", "predictions"):
                 reports = [self.good("report", "-n", "0", path, view) for path in (replayed, imported)]
