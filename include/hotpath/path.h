@@ -302,9 +302,9 @@ struct hp_hpt_config {
 
 /* Reads a preset ("vaswani": the paper's 512x4, xor, lfu, 32 bits; "random-admission": the best
  * table of the same size in bytes, 608x19), or ENTRIESxWAYS, with optional
- * ",index=xor|address|fold", ",shift=N", ",policy=lfu|lru|rap", ",bits=N", ",exponent=N", ",packed".
- * HP_ERR_INVALID: the number of sets is not a power of two, zero ways, more ways than entries, ...;
- * one line. */
+ * ",index=xor|address|fold", ",shift=N", ",policy=lfu|lru|rap", ",bits=N", ",exponent=N",
+ * ",packed". HP_ERR_INVALID: the number of sets is not a power of two, zero ways, more ways than
+ * entries, ...; one line. */
 HP_MUST_CHECK enum hp_err hp_hpt_parse(const char *text, struct hp_hpt_config *config);
 HP_MUST_CHECK enum hp_err hp_hpt_check(const struct hp_hpt_config *config);
 void hp_hpt_format(const struct hp_hpt_config *config, char *text, size_t size);
