@@ -121,11 +121,16 @@ static uint32_t common_loop(const struct hp_lab_loops *loops, uint32_t a, uint32
     return a == b ? a : HP_NO_ID;
 }
 
-size_t hp_lab_loops_find(const struct hp_lab_loops *loops, uint64_t branch, uint64_t target)
+static const struct hp_lab_closing *find_closing(const struct hp_lab_loops *loops, uint64_t branch,
+                                                 uint64_t target)
 {
     const struct hp_lab_closing key = {.branch = branch, .target = target};
-    const struct hp_lab_closing *closing =
-        bsearch(&key, loops->closings, loops->n_closings, sizeof key, compare_closings);
+    return bsearch(&key, loops->closings, loops->n_closings, sizeof key, compare_closings);
+}
+
+size_t hp_lab_loops_find(const struct hp_lab_loops *loops, uint64_t branch, uint64_t target)
+{
+    const struct hp_lab_closing *closing = find_closing(loops, branch, target);
     uint32_t block = hp_map64_get(&loops->block_of, branch);
     if (closing || block == HP_MAP64_NONE)
         return closing ? closing->loop : loops->n;
@@ -180,6 +185,28 @@ size_t hp_lab_loops_top(const struct hp_lab_loops *loops, enum hp_lab_choice cho
 
 /* --- A model's report ------------------------------------------------------------------------- */
 
+/* Marks the loops whose header is the target of an entry. */
+static void find_named(struct hp_lab_report *report, const struct hp_lab_loops *loops,
+                       const struct hp_loop_entry *entries, size_t n)
+{
+    for (size_t k = 0; k < n; k++) {
+        size_t i = hp_lab_loops_find(loops, entries[k].address, entries[k].target);
+        if (i < loops->n && loops->loops[i].header == entries[k].target)
+            report->said[i].named = true;
+    }
+}
+
+/* The loop of an entry. An entry inside a loop stands for it only where none has its header. */
+static size_t find_loop(const struct hp_lab_report *report, const struct hp_lab_loops *loops,
+                        const struct hp_loop_entry *entry)
+{
+    size_t i = hp_lab_loops_find(loops, entry->address, entry->target);
+    if (i < loops->n && report->said[i].named && loops->loops[i].header != entry->target &&
+        !find_closing(loops, entry->address, entry->target))
+        return loops->n;
+    return i;
+}
+
 enum hp_err hp_lab_report_init(struct hp_lab_report *report, const struct hp_lab_loops *loops,
                                const struct hp_loop_entry *entries, size_t n)
 {
@@ -188,9 +215,10 @@ enum hp_err hp_lab_report_init(struct hp_lab_report *report, const struct hp_lab
     report->said = calloc(loops->n + 1, sizeof *report->said);
     if (!report->said)
         return hp_fail_nomem();
+    find_named(report, loops, entries, n);
     for (size_t k = 0; k < n; k++) {
         const struct hp_loop_entry *entry = &entries[k];
-        size_t i = hp_lab_loops_find(loops, entry->address, entry->target);
+        size_t i = find_loop(report, loops, entry);
         struct hp_lab_said *said = &report->said[i];
         report->all += entry->instructions;
         if (i == loops->n) {

@@ -70,6 +70,7 @@ size_t hp_lab_loops_top(const struct hp_lab_loops *loops, enum hp_lab_choice cho
 struct hp_lab_said {
     double executions, iterations, instructions;
     bool reported;
+    bool named; /* an entry has its header */
 };
 
 struct hp_lab_report {

@@ -11,8 +11,9 @@
 #include <string.h>
 
 #define TRUST_MAX     15
-#define SURE          2  /* iterations that distinguish a loop from a way back into one */
-#define SECOND_CHANCE 64 /* one in this many shunned branches is accepted as a loop after all */
+#define SURE          2   /* iterations that distinguish a loop from a way back into one */
+#define SECOND_CHANCE 64  /* one in this many shunned branches is accepted as a loop after all */
+#define ITERATION     128 /* bytes: more are not executed in an iteration, mostly */
 #define RANDOM_START  0x9e3779b9u
 
 /* --- Numbers ---------------------------------------------------------------------------------- */
@@ -56,14 +57,23 @@ static uint64_t bit(uint32_t slot)
     return UINT64_C(1) << slot;
 }
 
+/* How often an instruction counts: not before the execution is one, and twice in its first
+ * iteration after that, for the one that went before. */
+static uint32_t weight_of(const struct hp_ranges_live *live)
+{
+    return !live || !live->counted ? 0 : live->current == 1 && !live->many ? 2 : 1;
+}
+
 /* The loops that are on in this activation: the last ones without calls. */
 static void find_frame(struct hp_loop_ranges *r)
 {
     size_t i = r->n_live;
-    r->frame = r->frame_low = 0;
+    r->frame = r->frame_low = r->steady = 0;
     while (i && !r->live[i - 1].calls) {
         const struct hp_ranges_slot *slot = &r->slots[r->live[--i].slot];
         r->frame |= bit(r->live[i].slot);
+        if (weight_of(&r->live[i]) == 1)
+            r->steady |= bit(r->live[i].slot);
         r->frame_low = slot->low > r->frame_low ? slot->low : r->frame_low;
     }
     r->frame_first = i;
@@ -114,10 +124,13 @@ static void end(struct hp_loop_ranges *r, size_t i)
 }
 
 /* Makes room: ends the first loop of this activation whose range does not contain the address; else
- * the first of all. */
+ * the first that has not iterated, which loses nothing by it; else the first of all. */
 static void make_room(struct hp_loop_ranges *r, uint64_t address)
 {
     size_t victim = 0;
+    for (size_t i = r->n_live; i-- > 0;)
+        if (!r->live[i].counted)
+            victim = i;
     for (size_t i = r->n_live; i-- > r->frame_first;) {
         const struct hp_ranges_slot *slot = &r->slots[r->live[i].slot];
         if (address < slot->low || address > slot->high)
@@ -146,13 +159,19 @@ static void begin(struct hp_loop_ranges *r, uint32_t index, uint64_t place, uint
 
 static void iterate(struct hp_loop_ranges *r, struct hp_ranges_live *live)
 {
-    if (!live->counted)
-        add(r, &r->slots[live->slot].executions, 1, r->config.execution_bits);
+    struct hp_ranges_slot *slot = &r->slots[live->slot];
+    if (!live->counted) {
+        if (!hp_loop_ranges_is_loop(slot))
+            note_change(r, slot);
+        add(r, &slot->executions, 1, r->config.execution_bits);
+    }
     live->counted = true;
     if (++live->current == HP_RANGES_CURRENT) {
         live->many = true;
         flush_iterations(r, live);
     }
+    if (weight_of(live) == 1)
+        r->steady |= bit(live->slot);
 }
 
 /* The loop of this activation in this slot; NULL: not on. */
@@ -190,7 +209,7 @@ void hp_loop_ranges_charge(struct hp_loop_ranges *r, uint32_t slot, uint32_t ins
     const uint32_t most = (1u << HP_RANGES_ASIDE) - 1;
     if (slot != HP_RANGES_MAX) {
         charge(r, slot);
-        r->insns += insns + r->aside;
+        r->insns += (uint64_t)weight_of(find_live(r, slot)) * (insns + r->aside);
         r->aside = 0;
     } else if (r->frame) {
         r->aside = insns < most - r->aside ? r->aside + insns : most;
@@ -210,7 +229,8 @@ void hp_loop_ranges_run(struct hp_loop_ranges *r, uint64_t slots, uint64_t start
             begin(r, i, head ? slot->head : start < slot->low ? slot->low : start, address);
         else if (head)
             iterate(r, find_live(r, i));
-        if (smallest == HP_NO_ID || size_of(slot) < size_of(&r->slots[smallest])) {
+        if (hp_loop_ranges_is_loop(slot) &&
+            (smallest == HP_NO_ID || size_of(slot) < size_of(&r->slots[smallest]))) {
             smallest = i;
             entered = is_new;
         }
@@ -276,7 +296,8 @@ static uint32_t choose_slot(struct hp_loop_ranges *r, uint64_t size)
 
 static void add_loop(struct hp_loop_ranges *r, uint64_t low, uint64_t address)
 {
-    uint32_t i = choose_slot(r, address - low + 1);
+    uint64_t size = address - low + 1;
+    uint32_t i = choose_slot(r, size < ITERATION ? size : ITERATION);
     if (i == HP_NO_ID)
         return;
     struct hp_ranges_slot *slot = &r->slots[i];
@@ -368,7 +389,7 @@ void hp_loop_ranges_call(struct hp_loop_ranges *r)
         return;
     struct hp_ranges_live *top = &r->live[r->n_live - 1];
     top->calls = add_calls(r, top->calls, 1);
-    r->frame = r->frame_low = 0;
+    r->frame = r->frame_low = r->steady = 0;
     r->frame_first = r->n_live;
 }
 
@@ -381,7 +402,7 @@ static void come_back(struct hp_loop_ranges *r)
         find_frame(r);
         return;
     }
-    r->frame = r->frame_low = 0;
+    r->frame = r->frame_low = r->steady = 0;
     r->frame_first = r->n_live;
 }
 
@@ -505,9 +526,9 @@ uint64_t hp_loop_ranges_bits(const struct hp_loop_config *c)
     uint64_t entry = address + 2 * offset + numbers + bits_for(TRUST_MAX) + 1; /* shunned */
     uint64_t on = bits_for(c->entries - 1) + bits_for(HP_RANGES_CURRENT) + c->depth_bits + 2;
     /* The charged slot and its instructions, those kept aside, the last forward branch (its target
-     * and length), random bits. */
+     * and length), where the run began, random bits. */
     uint64_t rest =
-        HP_RANGES_INSNS + bits_for(c->entries) + HP_RANGES_ASIDE + address + offset + 32;
+        HP_RANGES_INSNS + bits_for(c->entries) + HP_RANGES_ASIDE + address + offset + address + 32;
     return c->entries * entry + c->contexts * on + bits_for(c->contexts) + rest;
 }
 
@@ -516,15 +537,15 @@ uint64_t hp_loop_ranges_bits(const struct hp_loop_config *c)
 static const struct hp_preset presets[] = {
     {"ranges",
      &(const struct hp_loop_config){.kind = HP_LOOP_RANGES,
-                                    .entries = 21,
+                                    .entries = 20,
                                     .ways = HP_LOOP_FULL,
-                                    .max_offset = 4096,
+                                    .max_offset = 32768,
                                     .execution_bits = 14,
                                     .iteration_bits = 14,
                                     .instruction_bits = 12,
                                     .depth_bits = 6,
-                                    .contexts = 12},
-     "21 entries, as many bits as daprof", NULL},
+                                    .contexts = 11},
+     "20 entries, as many bits as daprof", NULL},
 };
 
 #define AT(member) HP_MEMBER(struct hp_loop_config, member)

@@ -82,6 +82,7 @@ struct hp_loop_ranges {
     size_t n_live;
     uint64_t frame;     /* slots that are on in this activation */
     uint64_t frame_low; /* the highest low of these */
+    uint64_t steady;    /* those of them whose instructions count once */
     size_t frame_first; /* the first of live[] in this activation */
     uint32_t charged;   /* the slot that gets `insns`; HP_NO_ID: none */
     uint64_t insns;     /* not yet in the slot */
@@ -117,6 +118,13 @@ size_t hp_loop_ranges_entries(const struct hp_loop_ranges *ranges, struct hp_loo
 
 /* Its total size in bits. */
 uint64_t hp_loop_ranges_bits(const struct hp_loop_config *config);
+
+/* Whether it ever iterated since it has its slot. What did not may be no loop: instructions there
+ * belong to what is around it. */
+static inline bool hp_loop_ranges_is_loop(const struct hp_ranges_slot *slot)
+{
+    return slot->executions.mantissa != 0;
+}
 
 /* For ranges_steps.c: the slots whose range contains an address; a run that ends in these; the
  * transfer after it, `depth` is 1 for a call, -1 for a return. */

@@ -48,11 +48,12 @@ static bool plan_run(struct hp_loop_ranges *r, const struct hp_block *block, uin
     uint32_t smallest = HP_NO_ID;
     for (uint64_t rest = slots; rest; rest &= rest - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(rest);
-        if (smallest == HP_NO_ID ||
-            r->slots[i].high - r->slots[i].low < r->slots[smallest].high - r->slots[smallest].low)
+        if (hp_loop_ranges_is_loop(&r->slots[i]) &&
+            (smallest == HP_NO_ID ||
+             r->slots[i].high - r->slots[i].low < r->slots[smallest].high - r->slots[smallest].low))
             smallest = i;
     }
-    smallest = slots ? smallest : HP_RANGES_MAX;
+    smallest = smallest == HP_NO_ID ? HP_RANGES_MAX : smallest;
     if (plan->insns && plan->home != smallest)
         return false;
     for (uint64_t rest = slots; rest; rest &= rest - 1) {
@@ -187,6 +188,8 @@ static void run_blocks(struct hp_loop_ranges *r, const struct hp_code *code, con
 static inline bool run_simple(struct hp_loop_ranges *r, const struct hp_ranges_plan *plan)
 {
     if (!plan->simple || plan->slots & ~r->frame || plan->lowest < r->frame_low)
+        return false;
+    if (plan->home != HP_RANGES_MAX && !(r->steady >> plan->home & 1))
         return false;
     if (plan->heads) {
         struct hp_ranges_live *live = &r->live[r->n_live - 1];

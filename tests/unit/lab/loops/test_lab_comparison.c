@@ -265,6 +265,28 @@ static void nothing_reported_is_all_wrong(void **state)
     clear(&s, &loops);
 }
 
+/* A model that knows the header of a loop which is entered in its midst says what the loop is. */
+static void who_names_the_header_speaks_for_the_loop(void **state)
+{
+    (void)state;
+    static const struct hp_loop_entry entries[] = {
+        {.address = 0x2004, .target = 0x2000, .executions = 50, .iterations = 60},
+        {.address = 0x2004, .target = 0x2003, .executions = 2, .iterations = 3},
+    };
+    struct stream s;
+    struct hp_lab_loops loops;
+    struct hp_lab_report report;
+    make(&s, &loops);
+    assert_int_equal(hp_lab_report_init(&report, &loops, entries, 1), HP_OK);
+    assert_near(report.said[MIDST].executions, 50);
+    hp_lab_report_fini(&report);
+    assert_int_equal(hp_lab_report_init(&report, &loops, entries, 2), HP_OK);
+    assert_near(report.said[MIDST].executions, 2);
+    assert_near(report.said[MIDST].iterations, 3);
+    hp_lab_report_fini(&report);
+    clear(&s, &loops);
+}
+
 /* --- More than ten / -------------------------------------------------------------------------- */
 
 static void ten_are_the_heaviest(void **state)
@@ -314,6 +336,7 @@ int main(void)
         cmocka_unit_test(a_perfect_report_has_no_errors),
         cmocka_unit_test(errors_are_those_of_the_paper),
         cmocka_unit_test(nothing_reported_is_all_wrong),
+        cmocka_unit_test(who_names_the_header_speaks_for_the_loop),
         cmocka_unit_test(ten_are_the_heaviest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,10 +113,14 @@ static void charge(struct plain *p, int range)
 static void turn_on(struct plain *p, int range, uint64_t place, uint64_t address)
 {
     if (p->n_on == (int)p->config.contexts) {
-        int victim = 0;
-        for (int i = p->n_on - 1; i >= activation(p); i--)
+        int victim = -1;
+        for (int i = activation(p); i < p->n_on && victim < 0; i++)
             if (!has(&p->ranges[p->on[i].range], address))
                 victim = i;
+        for (int i = 0; i < p->n_on && victim < 0; i++)
+            if (!p->on[i].counted)
+                victim = i;
+        victim = victim < 0 ? 0 : victim;
         turn_off(p, victim);
         p->overflows++;
     }
@@ -128,6 +132,14 @@ static void turn_on(struct plain *p, int range, uint64_t place, uint64_t address
         r->trust--;
     else
         r->head = place;
+}
+
+/* How often an instruction counts that it executes. */
+static uint64_t times(const struct plain *p, int i)
+{
+    if (i < 0 || !p->on[i].counted)
+        return 0;
+    return p->on[i].current == 1 && !p->on[i].many ? 2 : 1;
 }
 
 static void run(struct plain *p, uint64_t start, uint64_t address, uint32_t insns)
@@ -152,6 +164,8 @@ static void run(struct plain *p, uint64_t start, uint64_t address, uint32_t insn
                 on->many = true;
             }
         }
+        if (r->executions.mantissa == 0)
+            continue; /* it never iterated */
         if (smallest < 0 || r->high - r->low < p->ranges[smallest].high - p->ranges[smallest].low) {
             smallest = i;
             is_new = new_here;
@@ -159,7 +173,7 @@ static void run(struct plain *p, uint64_t start, uint64_t address, uint32_t insn
     }
     if (smallest >= 0) {
         charge(p, smallest);
-        p->insns += insns + (is_new ? 0 : p->aside);
+        p->insns += times(p, where_on(p, smallest)) * (insns + (is_new ? 0 : p->aside));
         p->aside = 0;
     } else if (activation(p) < p->n_on) {
         p->aside = p->aside + insns < 65535 ? p->aside + insns : 65535;
@@ -198,6 +212,7 @@ static void new_range(struct plain *p, uint64_t low, uint64_t address)
         if (slot < 0)
             return;
         uint64_t least = value(&p->ranges[slot].instructions), size = address - low + 1;
+        size = size < 128 ? size : 128;
         if (least > size) {
             uint64_t chance = (uint64_t)draw(p) << 32;
             chance += draw(p);
