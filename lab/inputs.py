@@ -5,6 +5,7 @@ network."""
 import math
 import os
 import random
+import shlex
 import shutil
 import struct
 import subprocess
@@ -20,6 +21,7 @@ class Program:
     command: list
     stdin: str = os.devnull
     status: int = 0
+    several: bool = False  # its children belong to it
 
     def under(self, prefix):
         """The same, with the command in front."""
@@ -357,6 +359,11 @@ class Inputs:
 
     def python3(self):
         return Program([find("python3")] + self.script("workload.py", 780))
+
+    def several(self):
+        """Four programs, one after the other begun, all at once."""
+        commands = [self.program(name).command for name in ("gzip", "bzip2", "lua", "perl")]
+        return Program([find("sh"), "-c", "".join("%s >/dev/null & " % shlex.join(c) for c in commands) + "wait"], several=True)
 
     def skid(self):
         return Program([self.compiled("skid.c"), str(self.scaled(1000000))])

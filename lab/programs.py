@@ -3,8 +3,8 @@
 """The programs of the experiments, for `hotpath lab`: which there are, and a command for each with its input files.
 
     programs.py list                        NAME, package, what it stands for; one a line, tabs between
-    programs.py command DIR FORM NAME [arm] the command as lines "stdin FILE", "status N", "argument TEXT" ...; of a program
-                                            for ARM also "arch arm", "sysroot DIR"
+    programs.py command DIR FORM NAME [arm] the command as lines "stdin FILE", "status N", "argument TEXT" ...; of one that
+                                            has children "several 1"; of a program for ARM also "arch arm", "sysroot DIR"
 
 FORM is long (at least a billion instructions) or short (as little as the program can do). What is generated is kept
 in DIR. Exit status 3: the program is not installed; a line says where it is to be had.
@@ -35,6 +35,7 @@ PROGRAMS = {
     "minisat": ("minisat", "constraints: deltablue, SPEC parser", 0.7, 0.03),
     "perl": ("perl", "SPEC perl", 0.26, 0.004),
     "python3": ("python3", "an interpreter", 0.24, 0.002),
+    "several": ("bzip2, gzip, lua5.4, perl", "several processes at once", 0.12, 0.004),
     "skid": ("gcc", "the loop of ProfileMe's figure 2: a load and nops", 0.4, 0.01),
     "sqlite3": ("sqlite3", "SPEC vortex: a database", 0.36, 0.004),
     "three-loops": ("gcc", "three loops for ProfileMe's figure 7", 0.02, 0.004),
@@ -72,6 +73,8 @@ def print_command(directory, form, name, arch=None):
         print("sysroot %s" % sysroot)
     print("stdin %s" % os.path.abspath(program.stdin))
     print("status %d" % program.status)
+    if program.several:
+        print("several 1")
     for argument in program.command:
         print("argument %s" % argument)
     return 0

@@ -87,7 +87,8 @@ static enum hp_err observe(struct observation *o, struct hp_session_settings *se
     settings->input = o->command->input;
     settings->output = "/dev/null";
     settings->environment = o->lab->environment;
-    settings->no_follow = settings->stop = true;
+    settings->no_follow = !o->command->several;
+    settings->stop = true;
     settings->lines = HP_LINES_NONE;
     settings->context = o;
     settings->attach = o->probe->attach ? attach : NULL;

@@ -204,6 +204,10 @@ static enum hp_err parse_line(char *line, struct hp_lab_command *command, size_t
         command->status = atoi(value);
         return HP_OK;
     }
+    if (strcmp(line, "several") == 0) {
+        command->several = atoi(value);
+        return HP_OK;
+    }
     if (strcmp(line, "arch") == 0) {
         command->arch = hp_arch_from_name(value);
         return HP_OK;

@@ -32,9 +32,10 @@ void hp_lab_programs_fini(struct hp_lab_programs *programs);
 
 /* How to run one. */
 struct hp_lab_command {
-    char **argv; /* NULL-terminated */
-    char *input; /* file for its standard input */
-    int status;  /* its exit status on success */
+    char **argv;  /* NULL-terminated */
+    char *input;  /* file for its standard input */
+    int status;   /* its exit status on success */
+    bool several; /* its children belong to it */
     enum hp_arch arch;
     char *
         sysroot; /* where the libraries of a foreign program are; NULL: it is one of this machine */
