@@ -7,6 +7,15 @@
 #include "text/number.h"
 #include "text/short_name.h"
 
+/* Executions are known one by one, or there are none. A merged profile may have both kinds. */
+static bool is_known(const struct hp_ploop_count *counts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (counts[i].executions && !counts[i].min)
+            return false;
+    return true;
+}
+
 /* Sums up the counts of a loop by thread, and finds how many of those executions that have one
  * before them (two, for a stride) had the iterations that one would have said. */
 static void sum_counts(struct hp_loop_info *info, const struct hp_ploop_count *counts, size_t n)
@@ -17,6 +26,10 @@ static void sum_counts(struct hp_loop_info *info, const struct hp_ploop_count *c
         uint64_t executions = counts[i].max ? counts[i].executions : 0;
         hp_add_up(&after_one, executions > 1 ? executions - 1 : 0);
         hp_add_up(&after_two, executions > 2 ? executions - 2 : 0);
+    }
+    if (!is_known(counts, n)) {
+        info->total.min = info->total.max = info->total.same = info->total.stride = 0;
+        after_one = after_two = 0;
     }
     double same = after_one ? hp_number_share(info->total.same, after_one) : -1;
     double stride = after_two ? hp_number_share(info->total.stride, after_two) : -1;
@@ -159,8 +172,10 @@ void hp_loops_fini(struct hp_loops *loops)
 const struct hp_ploop_trips *hp_loop_trips(const struct hp_profile *profile, uint32_t loop,
                                            bool buckets, size_t *n)
 {
-    size_t all, values = 0;
+    size_t all, values = 0, n_counts;
+    const struct hp_ploop_count *counts = hp_items(profile, HP_ROW_LOOP_COUNT, loop, &n_counts);
     const struct hp_ploop_trips *trips = hp_items(profile, HP_ROW_LOOP_TRIPS, loop, &all);
+    all = is_known(counts, n_counts) ? all : 0; /* else they are not all of them */
     while (values < all && !trips[values].bucket)
         values++;
     *n = buckets ? all - values : values;

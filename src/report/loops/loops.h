@@ -59,7 +59,8 @@ enum hp_err hp_loops_find_source(struct hp_loop_info *info, const struct hp_prof
  * irreducible loop only those to the header that names it. */
 enum hp_err hp_loops_edges(struct hp_tables *tables);
 
-/* Those of a loop, its trip counts (buckets or exact values): the first of `*n`. */
+/* Those of a loop, its trip counts (buckets or exact values; none where not all executions are
+ * known one by one): the first of `*n`. */
 const struct hp_back_edge *hp_loop_edges(const struct hp_loops *loops, uint32_t loop, size_t *n);
 const struct hp_ploop_trips *hp_loop_trips(const struct hp_profile *profile, uint32_t loop,
                                            bool buckets, size_t *n);

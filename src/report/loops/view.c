@@ -231,7 +231,7 @@ static void put_histogram(const struct hp_ploop_trips *buckets, size_t n, struct
 /* "32", "1-64", or "?" where the executions are not known one by one. */
 static void put_range(const struct hp_ploop_count *count, struct hp_strbuf *cell)
 {
-    if (count->max == 0 && count->executions) {
+    if (count->min == 0 && count->executions) {
         hp_strbuf_add(cell, "?");
         return;
     }

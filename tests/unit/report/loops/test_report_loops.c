@@ -73,6 +73,40 @@ static void threads_and_limits_of_loops(void **state)
            "  … and 2 more (--top 0 shows all)\n");
 }
 
+/* In a merged profile: where some executions are not known one by one, nothing is said of single
+ * ones, although others are known. */
+static void what_is_partly_known_is_unknown(void **state)
+{
+    (void)state;
+    for (uint64_t max = 0; max <= 9; max += 9) { /* 9: a row that was joined */
+        struct hp_profile profile = profile_with_loops();
+        struct hp_ploop_count counts[16];
+        assert_in_range(profile.n_loop_counts, 1, 16);
+        memcpy(counts, profile.loop_counts, profile.n_loop_counts * sizeof *counts);
+        profile.loop_counts = counts;
+        for (size_t i = 0; i < profile.n_loop_counts; i++)
+            if (counts[i].item == 0 && counts[i].thread == 1) {
+                counts[i].min = counts[i].same = counts[i].stride = 0;
+                counts[i].max = max;
+            }
+        expect(&profile,
+               (struct hp_report_options){
+                   .view = &hp_view_loops, .top = 1, .per_thread = true, .width = 80},
+               "4 loops, executed 115 times: 100.0% of the instructions are in one\n"
+               "   share   self  times  mean  iterations  predictable  loop\n"
+               "  100.0%  66.0%      3   3.3  ?                        work demo.c:11-13\n"
+               "   62.4%  40.4%      2     3  1-5                        thread 0\n"
+               "   37.6%  25.6%      1     4  ?                          thread 1\n"
+               "  … and 3 more (--top 0 shows all)\n");
+        struct hp_report_options options = {.view = &hp_view_loops, .format = HP_REPORT_JSON};
+        char *json = render(&profile, &options);
+        assert_int_equal(json_length(json, "loops/0/histogram"), 0);
+        assert_int_equal(json_length(json, "loops/0/trips"), 0);
+        expect_at(json, "loops/0/max", "null");
+        free(json);
+    }
+}
+
 /* Functions come by their heaviest loop, and what is nested follows what it is in, whatever is
  * heavier elsewhere. */
 static void the_nest_goes_before_weight(void **state)
@@ -813,6 +847,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loops_are_a_nest),
         cmocka_unit_test(threads_and_limits_of_loops),
+        cmocka_unit_test(what_is_partly_known_is_unknown),
         cmocka_unit_test(the_nest_goes_before_weight),
         cmocka_unit_test(loops_as_json),
         cmocka_unit_test(loops_as_csv),
