@@ -24,6 +24,7 @@ extern const struct hp_experiment hp_paths_numbering;
 /* Duesterwald, Bala: Software Profiling for Hot Path Prediction: Less is More (ASPLOS 2000). */
 extern const struct hp_experiment hp_prediction_curves; /* figures 2 and 3 */
 extern const struct hp_experiment hp_prediction_space;  /* tables 1 and 2, figure 4 */
+extern const struct hp_experiment hp_prediction_phases; /* section 6.1 */
 extern const struct hp_experiment hp_prediction_dynamo; /* figure 5 */
 
 /* Nair, Lysecky: Non-Intrusive Dynamic Application Profiler for Detailed Loop Execution

@@ -8,11 +8,13 @@
 #include <string.h>
 
 static const struct hp_experiment *const experiments[] = {
-    &hp_paths_overlap,        &hp_paths_factors,    &hp_paths_distribution,   &hp_paths_causes,
-    &hp_paths_extended,       &hp_paths_numbering,  &hp_paths_overhead,       &hp_paths_power,
-    &hp_prediction_curves,    &hp_prediction_space, &hp_prediction_dynamo,    &hp_loops_accuracy,
-    &hp_hotspots_table,       &hp_sampling_skid,    &hp_sampling_convergence, &hp_sampling_paths,
-    &hp_sampling_bottlenecks, &hp_sampling_ipc,     &hp_sampling_error,       &hp_sampling_fidelity,
+    &hp_paths_overlap,        &hp_paths_factors,     &hp_paths_distribution,
+    &hp_paths_causes,         &hp_paths_extended,    &hp_paths_numbering,
+    &hp_paths_overhead,       &hp_paths_power,       &hp_prediction_curves,
+    &hp_prediction_space,     &hp_prediction_phases, &hp_prediction_dynamo,
+    &hp_loops_accuracy,       &hp_hotspots_table,    &hp_sampling_skid,
+    &hp_sampling_convergence, &hp_sampling_paths,    &hp_sampling_bottlenecks,
+    &hp_sampling_ipc,         &hp_sampling_error,    &hp_sampling_fidelity,
     &hp_hardware_size,
 };
 

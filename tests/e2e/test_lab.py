@@ -11,7 +11,7 @@ import unittest
 from util_cli import FAILED, HOTPATH, NATIVE, Case, main
 
 EXPERIMENTS = ["paths-overlap", "paths-factors", "paths-distribution", "paths-causes", "paths-extended",
-               "prediction-curves", "prediction-space", "paths-numbering", "loops-accuracy", "hotspots-table",
+               "prediction-curves", "prediction-space", "prediction-phases", "paths-numbering", "loops-accuracy", "hotspots-table",
                "sampling-paths"]
 IN_CYCLES = ["paths-overhead", "paths-power", "sampling-skid", "sampling-convergence", "sampling-bottlenecks",
              "sampling-ipc", "sampling-error"]
@@ -411,6 +411,21 @@ class Lab(Case):
             lost = [row[size] for size in ("1", "2", "4", "8", "16")]
             self.assertEqual(lost, sorted(lost, reverse=True), name)
 
+    # --- Phases ---
+
+    def test_phases(self):
+        policies = {key: self.sheet("prediction-phases", key) for key in ("keep", "every", "rise", "idle")}
+        for key, sheet in policies.items():
+            for name, row in sheet["rows"].items():
+                for column in ("hot", "hit", "profiled", "stale"):
+                    self.assert_percent(row[column], name, column)
+                kept = policies["keep"]["rows"][name]
+                # What is removed has to be predicted again; by chance other paths are predicted then.
+                self.assertLess(row["hit"], kept["hit"] + 1, key)
+                self.assertGreater(row["predictions"], 0.9 * kept["predictions"], key)
+                self.assertLess(row["resident"], 1.1 * kept["resident"] + 1, key)
+        self.assertEqual(policies["keep"]["mean"]["flushes"], 0)
+
     # --- Hot spots ---
 
     def test_hot_spots(self):
@@ -420,9 +435,14 @@ class Lab(Case):
             for column in ("of_static", "total", "detected", "lost", "profiled"):
                 self.assert_percent(row[column], name, column)
             self.assertAlmostEqual(row["total"] - row["detected"], row["lost"], places=3)
+            self.assertGreater(row["best"], row["total"] - 0.1, name)  # in hindsight nothing is better
             self.assertLess(row["of_static"], 50, name)
             self.assertLess(row["first"], 5000000, name)
         self.assertEqual(sheet["paper"]["slides: mean of 14"]["total"], 79.6)
+        refined = self.sheet("hotspots-table", "refinements")["rows"]
+        self.assertAlmostEqual(refined["merten"]["total"], sheet["mean"]["total"], places=3)
+        self.assertLess(refined["half"]["bits"], refined["conditional"]["bits"])
+        self.assertLess(refined["direction"]["bits"], refined["merten"]["bits"])  # no taken counter
         for name, row in sheet["rows"].items():
             self.assertGreater(row["total"], 50, name)  # the slides have 99.9 for compress
             # The detection counter starts at 8191, and a branch is a candidate from its 16th execution on.

@@ -35,8 +35,7 @@ static const struct detector {
 #define N_DETECTORS (sizeof detectors / sizeof *detectors)
 #define REFINED     N_DETECTORS /* the table of all detectors */
 
-#define LITTLE 0.03 /* of the static code, for the best choice in hindsight: what the slides have  \
-                     */
+#define LITTLE 0.03 /* of the static code: what the slides have, for the best choice */
 
 /* The slides' table, for the programs that ours represent or resemble. Millions of instructions. */
 static const struct published {
