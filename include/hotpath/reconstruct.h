@@ -49,6 +49,24 @@ HP_MUST_CHECK enum hp_err hp_reconstruct_new(struct hp_code *code,
                                              struct hp_frame_source *frames,
                                              const struct hp_reconstruct_config *config,
                                              struct hp_reconstruct **reconstruct);
+/*
+ * The same from samples alone: how often each edge was taken is estimated, and where indirect
+ * transfers went is known from samples only. `known`: by block, whether it is part of the graph;
+ * NULL: all are. config->executed does not matter.
+ */
+struct hp_path_observation {
+    uint64_t pc;
+    uint32_t history, bits; /* as in a query; 0 bits: unknown */
+    uint32_t distance; /* the other one of a pair was executed at most so many before; 0: none */
+    uint64_t other;    /* ... its address */
+    uint64_t next;     /* where the instruction went, if it ends a block; 0: unknown */
+};
+HP_MUST_CHECK enum hp_err hp_reconstruct_new_sampled(struct hp_code *code,
+                                                     const struct hp_path_observation *samples,
+                                                     size_t n, const bool *known,
+                                                     struct hp_frame_source *frames,
+                                                     const struct hp_reconstruct_config *config,
+                                                     struct hp_reconstruct **reconstruct);
 void hp_reconstruct_free(struct hp_reconstruct *reconstruct);
 
 struct hp_reconstruct_stats {
@@ -59,6 +77,17 @@ struct hp_reconstruct_stats {
     uint64_t over;            /* those given up: more than `states` */
 };
 const struct hp_reconstruct_stats *hp_reconstruct_stats(const struct hp_reconstruct *reconstruct);
+
+/* Estimated counts are in this unit: one sample sees so much of the edges around it. */
+#define HP_RECONSTRUCT_SAMPLE ((HP_RECONSTRUCT_SPAN + 1) * 16)
+#define HP_RECONSTRUCT_SPAN   32 /* instructions before a sample whose edges it tells */
+
+/* Edge `i` of the graph, from 0 up to stats->edges; its order changes with the counts. */
+struct hp_reconstruct_edge {
+    uint64_t from, to; /* addresses at which the two places start */
+    uint64_t count;
+};
+struct hp_reconstruct_edge hp_reconstruct_edge(const struct hp_reconstruct *reconstruct, size_t i);
 
 /* --- Asking ----------------------------------------------------------------------------------- */
 

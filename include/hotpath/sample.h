@@ -73,6 +73,12 @@ enum hp_sample_mode {
     HP_SAMPLE_SLOTS,        /* counts fetch opportunities: the machine's `width` in every cycle */
 };
 
+/* By what counts of edges samples get their paths (hotpath/reconstruct.h). */
+enum hp_sample_edges {
+    HP_SAMPLE_EDGES_RUN,     /* those of the run: everything that was executed is seen */
+    HP_SAMPLE_EDGES_SAMPLES, /* estimates from the samples: as a profiler in hardware has it */
+};
+
 #define HP_SAMPLE_MACHINE_WINDOW UINT64_MAX /* pairs, with the window of the machine */
 
 struct hp_sample_config {
@@ -86,13 +92,14 @@ struct hp_sample_config {
     uint32_t interrupt_cycles, sample_cycles; /* cost of an interrupt, and of reading each sample */
     uint32_t near;    /* cycles: two instructions that retire within this are neighbours */
     uint32_t history; /* bits of the path register, at most 32 */
+    enum hp_sample_edges edges;
 };
 
 /* "profileme", or that followed by changes, joined by commas: mode=slots, interval=N, pairs,
- * window=N, seed=N, buffer=N, interrupt=N, sample=N, near=N, history=N. window=0 with pairs: that
- * of the machine; any other window implies pairs. Defaults: instructions, interval 10000, single
- * samples, seed 1, a buffer of 1, 1000 cycles per interrupt and 100 per sample, near 30, 12 bits of
- * history. HP_ERR_INVALID: the text says what is wrong. */
+ * window=N, seed=N, buffer=N, interrupt=N, sample=N, near=N, history=N, edges=samples. window=0
+ * with pairs: that of the machine; any other window implies pairs. Defaults: instructions, interval
+ * 10000, single samples, seed 1, a buffer of 1, 1000 cycles per interrupt and 100 per sample, near
+ * 30, 12 bits of history, the run's edges. HP_ERR_INVALID: the text says what is wrong. */
 HP_MUST_CHECK enum hp_err hp_sample_config_parse(const char *text, struct hp_sample_config *config);
 /* The inverse, in canonical form. At most 256 bytes. */
 void hp_sample_config_format(const struct hp_sample_config *config, char *text, size_t size);

@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-#define HP_LAB_RESULTS 32
+#define HP_LAB_RESULTS 48
 
 /* The programs of the experiments on paths and predictions. */
 #define HP_LAB_PROGRAMS                                                                            \

@@ -69,13 +69,15 @@ static uint64_t find_first(const struct hp_lab_path_thread *t, const struct hp_b
     return at;
 }
 
-/* Samples instruction `insn` of the latest block in the ring. */
+/* Samples instruction `insn` of the latest block in the ring; `next` came after that. */
 static enum hp_err take_sample(struct hp_lab_path_thread *t, const struct hp_block *table,
-                               uint32_t insn)
+                               uint32_t insn, uint32_t next)
 {
     struct hp_lab_path_samples *s = t->samples;
     uint32_t distance = 1 + (uint32_t)(hp_random_mix(&s->seed) % s->window);
-    struct hp_lab_path_sample sample = {.at = s->n_blocks, .insn = insn, .distance = distance};
+    bool last = insn + 1 == table[t->ring[(t->n - 1) % RING]].insns;
+    struct hp_lab_path_sample sample = {
+        .at = s->n_blocks, .insn = insn, .distance = distance, .next = last ? next : HP_NO_ID};
     if (!find_other(t, table, &sample))
         return HP_OK;
     uint64_t first = find_first(t, table);
@@ -100,7 +102,7 @@ static void take_batch(void *state, const struct hp_batch *batch)
         t->ring[t->n++ % RING] = batch->blocks[i];
         while (t->left <= insns - done && s->err == HP_OK) {
             done += (uint32_t)t->left;
-            s->err = take_sample(t, batch->table, done - 1);
+            s->err = take_sample(t, batch->table, done - 1, batch->blocks[i + 1]);
             t->left = 1 + hp_random_mix(&s->seed) % (2 * s->interval - 1);
         }
         t->left -= insns - done;
@@ -189,4 +191,39 @@ uint32_t hp_lab_path_history(const struct hp_lab_path_samples *samples, const st
                         << bits++;
     }
     return bits;
+}
+
+enum hp_err hp_lab_path_address(struct hp_code *code, uint32_t block, uint32_t insn,
+                                uint64_t *address)
+{
+    const struct hp_insn *insns;
+    HP_TRY(hp_code_insns(code, block, &insns));
+    *address = insns[insn].address;
+    return HP_OK;
+}
+
+static enum hp_err observe(const struct hp_lab_path_samples *samples, struct hp_code *code,
+                           const struct hp_lab_path_sample *sample, struct hp_path_observation *to)
+{
+    uint32_t block = samples->blocks[sample->at + sample->n - 1];
+    to->bits = hp_lab_path_history(samples, code, sample, &to->history);
+    to->distance = sample->distance;
+    to->next = sample->next == HP_NO_ID ? 0 : hp_code_block(code, sample->next)->start;
+    HP_TRY(hp_lab_path_address(code, block, sample->insn, &to->pc));
+    return hp_lab_path_address(code, sample->other, sample->other_insn, &to->other);
+}
+
+enum hp_err hp_lab_path_observations(const struct hp_lab_path_samples *samples,
+                                     struct hp_code *code,
+                                     struct hp_path_observation **observations)
+{
+    struct hp_path_observation *all;
+    enum hp_err err = hp_new(&all, samples->n, sizeof *all);
+    for (size_t i = 0; i < samples->n && err == HP_OK; i++)
+        err = observe(samples, code, &samples->samples[i], &all[i]);
+    if (err == HP_OK)
+        *observations = all;
+    else
+        free(all);
+    return err;
 }

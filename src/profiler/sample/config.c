@@ -48,6 +48,9 @@ static void write_window(const struct hp_setting *setting, const void *config, c
 static const char *const modes[] = {
     [HP_SAMPLE_INSTRUCTIONS] = "instructions", [HP_SAMPLE_SLOTS] = "slots", NULL};
 
+static const char *const edges[] = {
+    [HP_SAMPLE_EDGES_RUN] = "run", [HP_SAMPLE_EDGES_SAMPLES] = "samples", NULL};
+
 #define AT(member) HP_MEMBER(struct hp_sample_config, member)
 static const struct hp_setting keys[] = {
     {"mode", HP_SETTING_CHOICE, AT(mode), 0, 0, "what is counted between samples", modes},
@@ -67,6 +70,8 @@ static const struct hp_setting keys[] = {
     {"near", HP_SETTING_NUMBER, AT(near), 1, 1 << 20,
      "cycles: instructions that retire within this are neighbours"},
     {"history", HP_SETTING_NUMBER, AT(history), 0, 32, "bits of the path register"},
+    {"edges", HP_SETTING_CHOICE, AT(edges), 0, 0,
+     "how likely the ways to a sample are: by the run's edges, or by what samples tell", edges},
 };
 #undef AT
 

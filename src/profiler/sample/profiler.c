@@ -59,7 +59,6 @@ static enum hp_err add_sample(struct sample_profiler *p, const struct hp_sample 
     struct row *row;
     if (it->empty)
         return HP_OK;
-    HP_TRY(hp_segments_sample(&p->segments, it));
     HP_TRY(row_of(p, it->timing.insn, &row));
     hp_insn_tally_add(&row->tally, &it->timing);
     if (!other)
@@ -79,7 +78,10 @@ static void take_samples(void *context, const struct hp_sample_pair *samples, si
         int64_t later = (int64_t)pair->fetch_latency;
         const struct hp_sample *second = pair->paired ? &pair->second : NULL;
         p->out_of_memory = add_sample(p, &pair->first, second, later) != HP_OK ||
-                           (second && add_sample(p, second, &pair->first, -later) != HP_OK);
+                           hp_segments_sample(&p->segments, &pair->first, NULL, 0) != HP_OK ||
+                           (second && (add_sample(p, second, &pair->first, -later) != HP_OK ||
+                                       hp_segments_sample(&p->segments, second, &pair->first,
+                                                          pair->distance) != HP_OK));
     }
 }
 
@@ -227,6 +229,8 @@ enum hp_err hp_sample_profiler_new(const struct hp_sample_config *config,
     p->config = *config;
     p->program = program;
     p->scale = 1000;
+    p->segments.alone = config->edges == HP_SAMPLE_EDGES_SAMPLES;
+    p->segments.bits = config->history;
     *profiler = &p->base;
     return HP_OK;
 }

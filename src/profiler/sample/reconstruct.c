@@ -12,8 +12,16 @@
 
 /* --- Creating --------------------------------------------------------------------------------- */
 
-static enum hp_err make(struct hp_reconstruct *r, struct hp_code *code,
-                        const struct hp_edge_count *edges, size_t n_edges,
+/* What the graph is made from: edges, or samples. */
+struct source {
+    const struct hp_edge_count *edges;
+    size_t n_edges;
+    const struct hp_path_observation *samples; /* NULL: edges */
+    size_t n_samples;
+    const bool *known; /* blocks; NULL: all */
+};
+
+static enum hp_err make(struct hp_reconstruct *r, struct hp_code *code, const struct source *from,
                         struct hp_frame_source *frames, const struct hp_reconstruct_config *config)
 {
     uint32_t cached = config->cached ? config->cached : CACHED;
@@ -23,12 +31,19 @@ static enum hp_err make(struct hp_reconstruct *r, struct hp_code *code,
     if (config->states > STATES_MAX)
         return hp_fail(HP_ERR_INVALID, "reconstruction: %u states a query; at most %u can be",
                        config->states, STATES_MAX);
-    HP_TRY(hp_place_graph_init(&r->graph, code, edges, n_edges, frames, config->executed));
+    if (from->samples)
+        HP_TRY(hp_place_graph_sampled(&r->graph, code, from->samples, from->n_samples, from->known,
+                                      frames));
+    else
+        HP_TRY(hp_place_graph_init(&r->graph, code, from->edges, from->n_edges, frames,
+                                   config->executed));
     HP_TRY(hp_walk_init(&r->walk, &r->graph, config->states ? config->states : STATES));
     r->cache = calloc(cached, sizeof *r->cache);
     r->mask = cached - 1;
     if (!r->cache)
         return hp_fail_nomem();
+    if (from->samples)
+        HP_TRY(hp_place_graph_estimate(&r->graph, &r->walk, from->samples, from->n_samples));
     r->stats = (struct hp_reconstruct_stats){.places = r->graph.n,
                                              .edges = r->graph.n_arrows,
                                              .executed = r->graph.executed,
@@ -36,20 +51,40 @@ static enum hp_err make(struct hp_reconstruct *r, struct hp_code *code,
     return HP_OK;
 }
 
-enum hp_err hp_reconstruct_new(struct hp_code *code, const struct hp_edge_count *edges,
-                               size_t n_edges, struct hp_frame_source *frames,
-                               const struct hp_reconstruct_config *config,
-                               struct hp_reconstruct **reconstruct)
+static enum hp_err create(struct hp_code *code, const struct source *from,
+                          struct hp_frame_source *frames,
+                          const struct hp_reconstruct_config *config,
+                          struct hp_reconstruct **reconstruct)
 {
     struct hp_reconstruct *r = calloc(1, sizeof *r);
     if (!r)
         return hp_fail_nomem();
-    enum hp_err err = make(r, code, edges, n_edges, frames, config);
+    enum hp_err err = make(r, code, from, frames, config);
     if (err == HP_OK)
         *reconstruct = r;
     else
         hp_reconstruct_free(r);
     return err;
+}
+
+enum hp_err hp_reconstruct_new(struct hp_code *code, const struct hp_edge_count *edges,
+                               size_t n_edges, struct hp_frame_source *frames,
+                               const struct hp_reconstruct_config *config,
+                               struct hp_reconstruct **reconstruct)
+{
+    const struct source from = {.edges = edges, .n_edges = n_edges};
+    return create(code, &from, frames, config, reconstruct);
+}
+
+enum hp_err hp_reconstruct_new_sampled(struct hp_code *code,
+                                       const struct hp_path_observation *samples, size_t n,
+                                       const bool *known, struct hp_frame_source *frames,
+                                       const struct hp_reconstruct_config *config,
+                                       struct hp_reconstruct **reconstruct)
+{
+    static const struct hp_path_observation none[1];
+    const struct source from = {.samples = n ? samples : none, .n_samples = n, .known = known};
+    return create(code, &from, frames, config, reconstruct);
 }
 
 void hp_reconstruct_free(struct hp_reconstruct *reconstruct)
@@ -66,6 +101,14 @@ void hp_reconstruct_free(struct hp_reconstruct *reconstruct)
 const struct hp_reconstruct_stats *hp_reconstruct_stats(const struct hp_reconstruct *reconstruct)
 {
     return &reconstruct->stats;
+}
+
+struct hp_reconstruct_edge hp_reconstruct_edge(const struct hp_reconstruct *reconstruct, size_t i)
+{
+    const struct hp_arrow *arrow = &reconstruct->graph.arrows[i];
+    const struct hp_graph_place *places = reconstruct->graph.places;
+    return (struct hp_reconstruct_edge){places[arrow->from].start, places[arrow->to].start,
+                                        arrow->count};
 }
 
 const char *hp_reconstruct_scheme_name(enum hp_reconstruct_scheme scheme)

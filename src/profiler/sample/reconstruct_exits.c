@@ -19,6 +19,7 @@ struct forward {
     uint32_t *todo;
     uint32_t *exits; /* of one routine */
     uint32_t n_exits;
+    bool guess; /* where none was observed to return, all do */
 };
 
 static bool is_inner(const struct hp_arrow *arrow)
@@ -129,10 +130,14 @@ static enum hp_err add_routine(struct forward *f, const struct hp_arrow *calls, 
     struct hp_place_graph *g = f->graph;
     find_exits(f, calls->to);
     mark_returns(f, calls, n);
+    bool any = false;
+    for (uint32_t k = 0; k < f->n_exits; k++)
+        any |= f->seen[f->exits[k]] == calls->to + 1;
+    bool all = f->guess && !any;
     for (size_t i = 0; i < n; i++) {
         uint32_t behind = hp_map64_get(&g->by_start, g->places[calls[i].from].end);
         for (uint32_t k = 0; k < f->n_exits && behind != HP_MAP64_NONE; k++)
-            if (f->seen[f->exits[k]] == calls->to + 1)
+            if (all || f->seen[f->exits[k]] == calls->to + 1)
                 HP_TRY(hp_place_graph_add(g, f->exits[k], behind, 0));
     }
     return HP_OK;
@@ -167,10 +172,11 @@ static enum hp_err add_returns(struct forward *f)
     return err;
 }
 
-enum hp_err hp_place_graph_exits(struct hp_place_graph *g)
+enum hp_err hp_place_graph_exits(struct hp_place_graph *g, bool guess)
 {
     struct forward f;
     enum hp_err err = forward_init(&f, g);
+    f.guess = guess;
     if (err == HP_OK)
         err = add_returns(&f);
     forward_fini(&f);

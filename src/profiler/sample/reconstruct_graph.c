@@ -217,9 +217,10 @@ static int by_to(const void *a, const void *b)
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* Sorts them by target; then every place knows its own. */
-static enum hp_err order_arrows(struct hp_place_graph *g)
+enum hp_err hp_place_graph_order(struct hp_place_graph *g)
 {
+    for (uint32_t p = 0; p < g->n; p++)
+        g->places[p].entered = g->places[p].called = g->places[p].came = g->places[p].left = 0;
     if (g->n_arrows)
         qsort(g->arrows, g->n_arrows, sizeof *g->arrows, by_to);
     size_t i = 0;
@@ -271,8 +272,8 @@ static enum hp_err make(struct build *b, const struct hp_edge_count *edges, size
         HP_TRY(add_sides(b->graph));
     find_tails(b);
     if (!executed)
-        HP_TRY(hp_place_graph_exits(b->graph));
-    return order_arrows(b->graph);
+        HP_TRY(hp_place_graph_exits(b->graph, false));
+    return hp_place_graph_order(b->graph);
 }
 
 enum hp_err hp_place_graph_init(struct hp_place_graph *graph, struct hp_code *code,
@@ -282,6 +283,83 @@ enum hp_err hp_place_graph_init(struct hp_place_graph *graph, struct hp_code *co
     *graph = (struct hp_place_graph){.code = code};
     struct build b = {.graph = graph, .code = code, .frames = frames};
     enum hp_err err = make(&b, edges, n_edges, executed);
+    free(b.executed);
+    hp_map64_fini(&b.longest);
+    if (err != HP_OK)
+        hp_place_graph_fini(graph);
+    return err;
+}
+
+/* --- From samples ----------------------------------------------------------------------------- */
+
+/* Adds what follows from the code alone, but for calls that return. */
+static enum hp_err add_static(struct hp_place_graph *g)
+{
+    for (uint32_t p = 0; p < g->n; p++) {
+        const struct hp_graph_place *place = &g->places[p];
+        bool on = place->flow == HP_FLOW_NONE || place->flow == HP_FLOW_SYSCALL ||
+                  hp_place_conditional(place);
+        uint32_t next = on ? hp_map64_get(&g->by_start, place->end) : HP_MAP64_NONE;
+        uint32_t target = place->target ? hp_map64_get(&g->by_start, place->target) : HP_MAP64_NONE;
+        if (next != HP_MAP64_NONE)
+            HP_TRY(hp_place_graph_add(g, p, next, 0));
+        if (target != HP_MAP64_NONE)
+            HP_TRY(hp_place_graph_add(g, p, target, 0));
+    }
+    return HP_OK;
+}
+
+static bool is_open(const struct hp_graph_place *place)
+{
+    return place->flow == HP_FLOW_JUMP_IND || place->flow == HP_FLOW_CALL_IND ||
+           place->flow == HP_FLOW_RETURN;
+}
+
+/* A sampled transfer knows where it went. The two of a pair may be in successive places: when they
+ * are as far from each other as these are long. */
+static enum hp_err add_sample(struct hp_place_graph *g, const struct hp_path_observation *sample)
+{
+    uint32_t place, index, other, other_index;
+    HP_TRY(hp_place_find(g, sample->pc, &place, &index));
+    if (place == HP_NO_ID)
+        return HP_OK;
+    uint32_t next = sample->next ? hp_map64_get(&g->by_start, sample->next) : HP_MAP64_NONE;
+    if (next != HP_MAP64_NONE && index + 1 == g->places[place].insns)
+        HP_TRY(hp_place_graph_add(g, place, next, 1));
+    if (!sample->distance)
+        return HP_OK;
+    HP_TRY(hp_place_find(g, sample->other, &other, &other_index));
+    if (other != HP_NO_ID && is_open(&g->places[other]) &&
+        g->places[other].insns - other_index + index == sample->distance)
+        HP_TRY(hp_place_graph_add(g, other, place, 0));
+    return HP_OK;
+}
+
+static enum hp_err make_sampled(struct build *b, const struct hp_path_observation *samples,
+                                size_t n, const bool *known)
+{
+    uint32_t n_blocks = hp_code_n_blocks(b->code);
+    b->executed = calloc((size_t)n_blocks + 1, sizeof *b->executed);
+    if (!b->executed)
+        return hp_fail_nomem();
+    for (uint32_t i = 0; i < n_blocks; i++)
+        b->executed[i] = !known || known[i];
+    HP_TRY(make_places(b));
+    HP_TRY(add_static(b->graph));
+    for (size_t i = 0; i < n; i++)
+        HP_TRY(add_sample(b->graph, &samples[i]));
+    find_tails(b);
+    HP_TRY(hp_place_graph_exits(b->graph, true));
+    return hp_place_graph_order(b->graph);
+}
+
+enum hp_err hp_place_graph_sampled(struct hp_place_graph *graph, struct hp_code *code,
+                                   const struct hp_path_observation *samples, size_t n,
+                                   const bool *known, struct hp_frame_source *frames)
+{
+    *graph = (struct hp_place_graph){.code = code};
+    struct build b = {.graph = graph, .code = code, .frames = frames};
+    enum hp_err err = make_sampled(&b, samples, n, known);
     free(b.executed);
     hp_map64_fini(&b.longest);
     if (err != HP_OK)

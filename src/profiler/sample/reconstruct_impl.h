@@ -58,13 +58,20 @@ struct hp_place_graph {
 enum hp_err hp_place_graph_init(struct hp_place_graph *graph, struct hp_code *code,
                                 const struct hp_edge_count *edges, size_t n_edges,
                                 struct hp_frame_source *frames, bool executed);
+/* From samples: the arrows that the code allows between all its blocks, and those that samples saw;
+ * the count of an arrow is the number of samples that took it. */
+enum hp_err hp_place_graph_sampled(struct hp_place_graph *graph, struct hp_code *code,
+                                   const struct hp_path_observation *samples, size_t n,
+                                   const bool *known, struct hp_frame_source *frames);
 void hp_place_graph_fini(struct hp_place_graph *graph);
 
 /* While it is built: adds an arrow, or adds to its count; lets all exits of a routine return to all
- * its callers. */
+ * its callers (`guess`: of a routine that no exit was observed to leave, all that can be reached);
+ * sorts the arrows by target, so that every place knows its own, also when counts changed. */
 enum hp_err hp_place_graph_add(struct hp_place_graph *graph, uint32_t from, uint32_t to,
                                uint64_t count);
-enum hp_err hp_place_graph_exits(struct hp_place_graph *graph);
+enum hp_err hp_place_graph_exits(struct hp_place_graph *graph, bool guess);
+enum hp_err hp_place_graph_order(struct hp_place_graph *graph);
 
 /* The place that contains the instruction at an address, and its index there; HP_NO_ID: none. */
 enum hp_err hp_place_find(const struct hp_place_graph *graph, uint64_t address, uint32_t *place,
@@ -203,6 +210,13 @@ bool hp_walk_accepts(const struct hp_walk_query *query, const struct hp_walk_sta
 #define HP_WALK_EMPTY 0 /* without calls */
 uint32_t hp_walk_behind(struct hp_backward_walk *walk, const struct hp_arrow *arrow,
                         uint32_t stack);
+
+/* --- Estimates -------------------------------------------------------------------------------- */
+
+/* Replaces the counts of a sampled graph by estimates (docs/reconstruction.md). The walk is over
+ * this graph. */
+enum hp_err hp_place_graph_estimate(struct hp_place_graph *graph, struct hp_backward_walk *walk,
+                                    const struct hp_path_observation *samples, size_t n);
 
 /* Identifies a path that is longer by a place, or by HP_WALK_BEGINNING: one that begins there. */
 static inline uint64_t hp_walk_path(uint64_t path, uint32_t place)

@@ -12,6 +12,7 @@ void hp_segments_fini(struct hp_segments *s)
     free(s->ways);
     free(s->edges);
     free(s->keys);
+    free(s->seen);
     *s = (struct hp_segments){0};
 }
 
@@ -43,6 +44,8 @@ static enum hp_err add_other(struct hp_segments *s, uint32_t from, uint32_t to)
 
 enum hp_err hp_segments_batch(struct hp_segments *s, const struct hp_batch *batch)
 {
+    if (s->alone)
+        return HP_OK;
     HP_TRY(hp_grow(&s->ways, &s->cap_ways, hp_code_n_blocks(batch->code), sizeof *s->ways));
     for (size_t i = 0; i < batch->n; i++) {
         uint32_t from = batch->blocks[i], to = batch->blocks[i + 1];
@@ -57,11 +60,32 @@ enum hp_err hp_segments_batch(struct hp_segments *s, const struct hp_batch *batc
     return HP_OK;
 }
 
-enum hp_err hp_segments_sample(struct hp_segments *s, const struct hp_sample *sample)
+static enum hp_err keep(struct hp_segments *s, const struct hp_sample *sample,
+                        const struct hp_sample *earlier, uint64_t distance)
+{
+    const struct hp_timing *t = &sample->timing;
+    HP_TRY(hp_grow(&s->seen, &s->cap_seen, s->n_seen + 1, sizeof *s->seen));
+    struct hp_segment_seen *seen = &s->seen[s->n_seen++];
+    *seen = (struct hp_segment_seen){
+        .sample = {.pc = sample->pc, .history = t->history, .bits = s->bits},
+        .address = t->address,
+        .taken = t->events & HP_TIMING_TAKEN};
+    bool known = earlier && !earlier->empty && earlier->timing.events & HP_TIMING_RETIRED;
+    if (known && distance <= HP_RECONSTRUCT_SPAN) {
+        seen->sample.other = earlier->pc;
+        seen->sample.distance = (uint32_t)distance;
+    }
+    return HP_OK;
+}
+
+enum hp_err hp_segments_sample(struct hp_segments *s, const struct hp_sample *sample,
+                               const struct hp_sample *earlier, uint64_t distance)
 {
     const struct hp_timing *t = &sample->timing;
     if (sample->empty || !(t->events & HP_TIMING_RETIRED))
         return HP_OK;
+    if (s->alone)
+        HP_TRY(keep(s, sample, earlier, distance));
     uint32_t history = t->history & ((1u << HP_SEGMENT_BITS) - 1);
     uint64_t key = (uint64_t)t->insn << HP_SEGMENT_BITS | history;
     uint32_t place = hp_map64_get(&s->key_places, key);
@@ -241,6 +265,40 @@ static enum hp_err write(struct out *out, const struct hp_segments *s, struct fo
                                f->unknown);
 }
 
+/* Where a sample went that ends its block, by what it knows: its direction, or the address
+ * register, which has the target of an indirect transfer, or an operand's address, where no code
+ * is. */
+static uint64_t next_of(const struct hp_block *block, const struct hp_segment_seen *seen)
+{
+    if (block->flow == HP_FLOW_COND)
+        return seen->taken ? block->target : block->end;
+    return block->target ? 0 : seen->address;
+}
+
+static enum hp_err estimate(const struct hp_segments *s, struct hp_code *code,
+                            struct hp_reconstruct **reconstruct)
+{
+    const struct hp_reconstruct_config config = {.executed = false};
+    struct hp_path_observation *samples;
+    struct hp_map64 ends = {0};
+    HP_TRY(hp_new(&samples, s->n_seen, sizeof *samples));
+    enum hp_err err = HP_OK;
+    for (uint32_t i = 0; i < hp_code_n_blocks(code) && err == HP_OK; i++)
+        err = hp_map64_put(&ends, hp_code_block(code, i)->last, i);
+    for (size_t i = 0; i < s->n_seen && err == HP_OK; i++) {
+        uint32_t block = hp_map64_get(&ends, s->seen[i].sample.pc);
+        samples[i] = s->seen[i].sample;
+        if (block != HP_MAP64_NONE)
+            samples[i].next = next_of(hp_code_block(code, block), &s->seen[i]);
+    }
+    if (err == HP_OK)
+        err =
+            hp_reconstruct_new_sampled(code, samples, s->n_seen, NULL, NULL, &config, reconstruct);
+    hp_map64_fini(&ends);
+    free(samples);
+    return err;
+}
+
 enum hp_err hp_segments_finish(struct hp_segments *s, struct hp_result *result, const char *kind,
                                double interval)
 {
@@ -250,8 +308,9 @@ enum hp_err hp_segments_finish(struct hp_segments *s, struct hp_result *result, 
     if (!s->n_keys)
         return HP_OK;
     HP_TRY(hp_result_thread(result, &s->thread, &out.thread));
-    enum hp_err err =
-        hp_reconstruct_new(result->code, s->edges, s->n_edges, NULL, &config, &out.reconstruct);
+    enum hp_err err = s->alone ? estimate(s, result->code, &out.reconstruct)
+                               : hp_reconstruct_new(result->code, s->edges, s->n_edges, NULL,
+                                                    &config, &out.reconstruct);
     if (err == HP_OK)
         err = write(&out, s, &found);
     hp_reconstruct_free(out.reconstruct);

@@ -15,6 +15,13 @@
 #define HP_SEGMENT_BITS 8    /* of history used: at most this many branches per path */
 #define HP_SEGMENTS_TOP 1000 /* paths in the profile: those with the most cycles */
 
+/* A sample that tells of edges. */
+struct hp_segment_seen {
+    struct hp_path_observation sample; /* without `next` */
+    uint64_t address;                  /* as in struct hp_timing */
+    bool taken;
+};
+
 /* Samples with one program counter and one history. */
 struct hp_segment_key {
     uint64_t pc;
@@ -38,15 +45,20 @@ struct hp_segments {
     size_t n_edges, cap_edges;
     struct hp_segment_key *keys;
     size_t n_keys, cap_keys;
+    bool alone;    /* edges are estimated from samples (`seen`), not counted; set by the owner */
+    uint32_t bits; /* ... of history that samples have; likewise */
+    struct hp_segment_seen *seen;
+    size_t n_seen, cap_seen;
     struct hp_thread
         thread; /* the thread that gets them in the profile: the first one; set by the owner */
 };
 
 void hp_segments_fini(struct hp_segments *segments);
 
-/* HP_ERR_NOMEM. */
+/* HP_ERR_NOMEM. `earlier`: the other one of its pair, `distance` before it; NULL: there is none. */
 enum hp_err hp_segments_batch(struct hp_segments *segments, const struct hp_batch *batch);
-enum hp_err hp_segments_sample(struct hp_segments *segments, const struct hp_sample *sample);
+enum hp_err hp_segments_sample(struct hp_segments *segments, const struct hp_sample *sample,
+                               const struct hp_sample *earlier, uint64_t distance);
 
 /*
  * Adds paths of the kind `kind` to the profile: for each, `count` is its samples, `insns` the

@@ -5,72 +5,13 @@
  */
 #include "base/map64.h"
 #include "reconstruct_fixture.h"
+#include "reconstruct_programs.h"
 
 #include <math.h>
 
-#define FUNCTIONS 4
 #define MAX_PATHS 400
 #define MAX_PATH  500
 #define MAX_STEPS 400000
-
-/* --- Programs --------------------------------------------------------------------------------- */
-
-static void make_function(struct machine *m, uint32_t n, const uint32_t *firsts, uint32_t own)
-{
-    uint32_t first = m->n, last = first + n - 1;
-    for (uint32_t i = first; i < last; i++) {
-        uint32_t dice = random_below(&m->seed, 100), forward = i + 1 + random_below(&m->seed, 6);
-        m->function[i] = first;
-        forward = forward < last ? forward : last;
-        if (dice < 25)
-            emit(m, COND, dice < 17 ? forward : first + random_below(&m->seed, i - first + 1));
-        else if (dice < 30)
-            emit(m, JMP, forward);
-        else if (dice < 33)
-            emit(m, JMP_IND, forward);
-        else if (dice < 43)
-            emit(m, CALL,
-                 firsts[1 + (dice < 42 ? own + random_below(&m->seed, FUNCTIONS - own)
-                                       : random_below(&m->seed, FUNCTIONS - 1))]);
-        else if (dice < 45)
-            emit(m, RET, 0);
-        else if (dice < 46)
-            emit(m, JMP, firsts[1 + own + random_below(&m->seed, FUNCTIONS - own)]);
-        else
-            emit(m, NOP, 0);
-    }
-    m->function[last] = first;
-    emit(m, RET, 0);
-}
-
-/* main calls the others for ever; they call those behind them, rarely others. The last calls
- * nothing. */
-static void make_program(struct machine *m, uint64_t seed)
-{
-    uint32_t firsts[FUNCTIONS + 2], sizes[FUNCTIONS + 1];
-    memset(m, 0, sizeof *m);
-    m->seed = seed * 7919 + 3;
-    firsts[0] = 0;
-    firsts[1] = 6;
-    for (uint32_t f = 1; f <= FUNCTIONS; f++) {
-        sizes[f] = f == FUNCTIONS ? 3 : 4 + random_below(&m->seed, 22);
-        firsts[f + 1] = firsts[f] + sizes[f];
-    }
-    emit(m, NOP, 0);
-    emit(m, CALL, firsts[1]);
-    emit(m, COND, 0);
-    emit(m, CALL, firsts[2]);
-    emit(m, JMP, 0);
-    emit(m, RET, 0);
-    for (uint32_t f = 1; f < FUNCTIONS; f++)
-        make_function(m, sizes[f], firsts, f);
-    for (uint32_t i = 0; i < 3; i++)
-        m->function[m->n + i] = m->n;
-    emit(m, NOP, 0);
-    emit(m, COND, m->n + 1);
-    emit(m, RET, 0);
-    link_code(m);
-}
 
 /* --- The graph, by instructions --------------------------------------------------------------- */
 

@@ -7,8 +7,10 @@
 
 #define KIND     "profileme,interval=100"
 #define INTERVAL 100.0
+#define BITS     8
 
 static struct machine machine;
+static bool alone; /* edges are estimated from samples */
 
 struct fixture {
     struct machine *m;
@@ -36,7 +38,8 @@ static void begin(struct fixture *f, const struct code *code, size_t n, uint32_t
     run_from(m, start, script);
     stream_init(&m->stream);
     define_blocks(m);
-    *f = (struct fixture){.m = m, .segments.thread = {.pid = 7, .tid = 8}};
+    *f = (struct fixture){
+        .m = m, .segments = {.thread = {.pid = 7, .tid = 8}, .alone = alone, .bits = BITS}};
     for (size_t i = 0; i < m->n_log; i++)
         blocks[i] = m->log[i].block;
     for (size_t at = 0; at + 1 < m->n_log; at += 7) {
@@ -78,7 +81,7 @@ static void add(struct fixture *f, uint32_t at, const char *history, uint32_t cy
                                                 .done = cycles,
                                                 .left = cycles + 1,
                                                 .events = HP_TIMING_RETIRED}};
-    assert_int_equal(hp_segments_sample(&f->segments, &sample), HP_OK);
+    assert_int_equal(hp_segments_sample(&f->segments, &sample, NULL, 0), HP_OK);
 }
 
 static void finish(struct fixture *f)
@@ -196,7 +199,7 @@ static void what_cannot_be_is_unknown(void **state)
     add(&f, 5, "11111101", 50); /* the loop had been left */
     const struct hp_sample nowhere = {.pc = 0x1234,
                                       .timing = {.insn = 99, .events = HP_TIMING_RETIRED}};
-    assert_int_equal(hp_segments_sample(&f.segments, &nowhere), HP_OK);
+    assert_int_equal(hp_segments_sample(&f.segments, &nowhere, NULL, 0), HP_OK);
     finish(&f);
     assert_int_equal(f.profile->n_paths, 1);
     expect_path(&f, 0, "5+0+4-5+0+4-5+0+4-5+0-2.", "11111110", 1, 2);
@@ -215,9 +218,9 @@ static void what_did_not_retire_has_no_path(void **state)
                                           .history = bits_of("11111110"),
                                           .done = HP_NEVER,
                                           .events = HP_TIMING_WRONG_PATH}};
-    assert_int_equal(hp_segments_sample(&f.segments, &sample), HP_OK);
+    assert_int_equal(hp_segments_sample(&f.segments, &sample, NULL, 0), HP_OK);
     sample = (struct hp_sample){.empty = true};
-    assert_int_equal(hp_segments_sample(&f.segments, &sample), HP_OK);
+    assert_int_equal(hp_segments_sample(&f.segments, &sample, NULL, 0), HP_OK);
     assert_int_equal(f.segments.n_keys, 0);
     finish(&f); /* nothing was sampled: nothing is said */
     assert_int_equal(f.profile->n_paths, 0);
@@ -296,6 +299,43 @@ static void many(void **state)
     end(&f);
 }
 
+/* --- From samples alone ----------------------------------------------------------------------- */
+
+static int without_edges(void **state)
+{
+    (void)state;
+    alone = true;
+    return 0;
+}
+
+static int with_edges(void **state)
+{
+    (void)state;
+    alone = false;
+    return 0;
+}
+
+/* f: 0 ?2  1 n  2 n  3 r    main: 4 c0  5 n  6 ?4  7 r. The history of two branches fits both ways
+ * through f, round by round; that the sides take turns is known from samples in them. */
+static void sides_are_learned_from_samples(void **state)
+{
+    struct fixture f;
+    (void)state;
+    BEGIN(&f, called, 4, "01110111011101110110");
+    for (int i = 0; i < 6; i++)
+        add(&f, i % 3 ? 1 : 2, i % 3 ? "10101010" : "10101011", 1);
+    add(&f, 6, "10101010", 9);
+    assert_int_equal(f.segments.n_edges, 0); /* the run tells nothing */
+    finish(&f);
+    assert_int_equal(f.profile->n_paths, 3);
+    expect_path(&f, 0, "5+4(0-1-2)5+4(0-1-2)5+4(0-1-2)5+4(0-1-2)5.", "10101010", 1, 9);
+    expect_path(&f, 1, "0-1.", "0", 4, 4);
+    expect_path(&f, 2, "0+2.", "1", 2, 2);
+    end(&f);
+}
+
+#define ALONE(test) cmocka_unit_test_setup_teardown(test, without_edges, with_edges)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +346,13 @@ int main(void)
         cmocka_unit_test(a_path_begins_with_its_routine),
         cmocka_unit_test(calls_are_entered_and_left),
         cmocka_unit_test(many),
+        ALONE(sides_are_told_apart),
+        ALONE(histories_are_told_apart),
+        ALONE(what_did_not_retire_has_no_path),
+        ALONE(a_path_begins_with_its_routine),
+        ALONE(calls_are_entered_and_left),
+        ALONE(many),
+        ALONE(sides_are_learned_from_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
