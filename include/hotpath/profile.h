@@ -450,6 +450,16 @@ struct hp_pinsn_tally {
     uint64_t near;     /* ... in which both retire within the window */
 };
 
+/* How an instruction overlapped with others, by a measure (docs/instructions.md, "Overlap"), over
+ * the pairs of a paired sampler that it is part of, both ways round. */
+struct hp_pinsn_overlap {
+    uint32_t insn;
+    const char *seen;    /* the sampler */
+    const char *measure; /* "around", "busy mul", "useful hit" */
+    uint64_t pairs;      /* counted twice when it is both */
+    uint64_t sum, squares;
+};
+
 /* Where cycles went, in HP_CYCLE_PARTS. Zeros are left out. */
 struct hp_pinsn_cycles {
     uint32_t insn;
@@ -595,6 +605,7 @@ struct hp_profile {
     struct hp_psamples *loop_samples;
     struct hp_ploop_seen *loops_seen;
     struct hp_prun_cycles *run_cycles;
+    struct hp_pinsn_overlap *insn_overlaps;
     struct hp_pnote *notes;
     size_t n_insns, n_insn_tallies, n_insn_cycles, n_attributions, n_waits, n_samplers, n_windows;
     size_t n_modules, n_threads, n_functions, n_blocks, n_edges, n_calls, n_lines;
@@ -605,7 +616,7 @@ struct hp_profile {
     size_t n_hotspots, n_hotspot_branches, n_hotspot_blocks, n_hotspot_slices, n_traces_events;
     size_t n_thread_names, n_thread_times, n_syscalls, n_context_rests, n_inlined;
     size_t n_inlined_ranges, n_function_samples, n_block_samples, n_edge_samples, n_path_samples;
-    size_t n_loop_samples, n_loops_seen, n_run_cycles;
+    size_t n_loop_samples, n_loops_seen, n_run_cycles, n_insn_overlaps;
     struct hp_profile_memory *memory; /* capacities and strings; private */
 };
 
@@ -708,6 +719,8 @@ HP_MUST_CHECK enum hp_err hp_profile_add_loop_seen(struct hp_profile *profile,
                                                    struct hp_ploop_seen **item);
 HP_MUST_CHECK enum hp_err hp_profile_add_run_cycles(struct hp_profile *profile,
                                                     struct hp_prun_cycles **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_insn_overlap(struct hp_profile *profile,
+                                                      struct hp_pinsn_overlap **item);
 
 /* Adds a stat; normalizing joins those with the same part and name. */
 HP_MUST_CHECK enum hp_err hp_profile_add_stat(struct hp_profile *profile, const char *part,

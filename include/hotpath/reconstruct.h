@@ -86,6 +86,7 @@ const struct hp_reconstruct_stats *hp_reconstruct_stats(const struct hp_reconstr
 struct hp_reconstruct_edge {
     uint64_t from, to; /* addresses at which the two places start */
     uint64_t count;
+    bool call;
 };
 struct hp_reconstruct_edge hp_reconstruct_edge(const struct hp_reconstruct *reconstruct, size_t i);
 

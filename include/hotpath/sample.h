@@ -93,10 +93,21 @@ struct hp_sample_config {
     uint32_t near;    /* cycles: two instructions that retire within this are neighbours */
     uint32_t history; /* bits of the path register, at most 32 */
     enum hp_sample_edges edges;
+    /* More measures of overlap, of pairs (hp_overlap_around(), hp_overlap_busy()). */
+    uint32_t around; /* 1: yes */
+    uint32_t busy; /* HP_SAMPLE_BUSY_ANY: on any unit; HP_SAMPLE_BUSY_ON + an enum hp_unit_kind; 0:
+                      no */
+    uint32_t
+        split; /* 1: they, and useful overlap, apart for loads that hit the L1 and that missed */
+    uint64_t most; /* samples (pairs) that are kept; when there are as many, each is dropped with
+                      probability 1/2, and the interval doubles; 0: all are kept */
+    uint32_t tags; /* samples (pairs) that can be in flight at once, each in registers of its own */
 };
+enum { HP_SAMPLE_BUSY_ANY = 1, HP_SAMPLE_BUSY_ON };
 
 /* "profileme", or that followed by changes, joined by commas: mode=slots, interval=N, pairs,
- * window=N, seed=N, buffer=N, interrupt=N, sample=N, near=N, history=N, edges=samples. window=0
+ * window=N, seed=N, buffer=N, interrupt=N, sample=N, near=N, history=N, edges=samples,
+ * around, busy=UNIT, split, most=N, tags=N. window=0
  * with pairs: that of the machine; any other window implies pairs. Defaults: instructions, interval
  * 10000, single samples, seed 1, a buffer of 1, 1000 cycles per interrupt and 100 per sample, near
  * 30, 12 bits of history, the run's edges. HP_ERR_INVALID: the text says what is wrong. */
@@ -154,6 +165,10 @@ HP_MUST_CHECK enum hp_err hp_sampler_new_on(const struct hp_sample_config *confi
                                             hp_sample_deliver deliver, void *context,
                                             struct hp_sampler **sampler);
 void hp_sampler_free(struct hp_sampler *sampler);
+
+/* From now on the mean interval is twice as long: every count from here on is selected with half
+ * the probability. May be called while samples are delivered. */
+void hp_sampler_double(struct hp_sampler *sampler);
 
 /* All timings of a thread, in the order of fetch; HP_TIMING_MEASURED ones are counted and sampled.
  * Rules: docs/instructions.md. */
@@ -258,6 +273,9 @@ void hp_overlap_tally_free(struct hp_overlap_tally *tally);
 /* Adds what was delivered: an hp_sample_deliver with the tally as its context. Single samples and
  * empty slots are ignored. */
 void hp_overlap_tally_pairs(void *tally, const struct hp_sample_pair *samples, size_t n);
+/* Adds one sample, and the other one of its pair, fetched `later` cycles after it. */
+void hp_overlap_tally_one(struct hp_overlap_tally *tally, const struct hp_sample *it,
+                          const struct hp_sample *other, int64_t later);
 /* All 0: the instruction is in no pair. HP_ERR_NOMEM: memory ran out before; pairs are missing. */
 HP_MUST_CHECK enum hp_err hp_overlap_tally_get(const struct hp_overlap_tally *tally, uint32_t insn,
                                                struct hp_overlap_sum *sum);

@@ -398,6 +398,14 @@ static const struct hp_row_field waits_fields[] = {
     INDEX(wait, insn, INSN, .key = 1), INDEX(wait, producer, INSN, .key = 2),
     SUM(wait, count, HELP("executions")), SUM(wait, cycles, HELP("from map to data ready"))};
 
+static const struct hp_row_field insn_overlaps_fields[] = {
+    INDEX(insn_overlap, insn, INSN, .key = 1),
+    FIELD(insn_overlap, seen, STRING, .key = 2, HELP("the name of a sampler")),
+    FIELD(insn_overlap, measure, STRING, .key = 3, HELP("as \"around\", \"busy mul\"")),
+    SUM(insn_overlap, pairs, HELP("that it is part of")),
+    SUM(insn_overlap, sum, HELP("of the measure, over these")),
+    SUM(insn_overlap, squares)};
+
 #define SAME(member, column, ...)                                                                  \
     COLUMN(sampler, member, column, U64, .join = HP_JOIN_EQUAL, __VA_ARGS__)
 static const struct hp_row_field samplers_fields[] = {
@@ -677,6 +685,9 @@ const struct hp_row_format hp_row_formats[HP_ROW_KINDS] = {
         {"run_cycle", "cycles of a run", "cycles of runs",
          "a run of blocks between two taken branches of samples: cycles from one to the other",
          ROWS(run_cycles), LATER, NOT_ZERO},
+    [HP_ROW_INSN_OVERLAP] = {"insn_overlap", "overlap", "overlaps of instructions",
+                             "how an instruction overlapped with others, in pairs of samples",
+                             ROWS(insn_overlaps), LATER, NOT_ZERO},
     [HP_ROW_NOTE] = {NAMES("note"), "something to know about the data", ROWS(notes), ID},
 };
 

@@ -64,6 +64,7 @@
     KIND(LOOP_SAMPLES, loop_samples, hp_psamples)                                                  \
     KIND(LOOP_SEEN, loop_seen, hp_ploop_seen)                                                      \
     KIND(RUN_CYCLES, run_cycles, hp_prun_cycles)                                                   \
+    KIND(INSN_OVERLAP, insn_overlap, hp_pinsn_overlap)                                             \
     KIND(NOTE, note, hp_pnote)
 
 #define HP_ROW_KIND(kind, name, type) HP_ROW_##kind,

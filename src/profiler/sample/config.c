@@ -18,6 +18,7 @@ static const struct hp_sample_config usual = {
     .sample_cycles = 100,
     .near = 30,
     .history = 12,
+    .tags = 1,
 };
 static const struct hp_preset presets[] = {
     {"profileme", &usual, "ProfileMe: registers that follow an instruction through the pipe", NULL},
@@ -51,6 +52,11 @@ static const char *const modes[] = {
 static const char *const edges[] = {
     [HP_SAMPLE_EDGES_RUN] = "run", [HP_SAMPLE_EDGES_SAMPLES] = "samples", NULL};
 
+static const char *const units[] = {"no",     "any",  "alu",   "mul",    "fp", "fp_mul",
+                                    "vector", "load", "store", "branch", NULL};
+_Static_assert(sizeof units / sizeof *units == HP_SAMPLE_BUSY_ON + HP_UNITS + 1,
+               "each unit has a name");
+
 #define AT(member) HP_MEMBER(struct hp_sample_config, member)
 static const struct hp_setting keys[] = {
     {"mode", HP_SETTING_CHOICE, AT(mode), 0, 0, "what is counted between samples", modes},
@@ -72,6 +78,16 @@ static const struct hp_setting keys[] = {
     {"history", HP_SETTING_NUMBER, AT(history), 0, 32, "bits of the path register"},
     {"edges", HP_SETTING_CHOICE, AT(edges), 0, 0,
      "how likely the ways to a sample are: by the run's edges, or by what samples tell", edges},
+    {"around", HP_SETTING_FLAG, AT(around), 0, 0,
+     "of pairs: instructions issued while one waits in the issue queue"},
+    {"busy", HP_SETTING_CHOICE, AT(busy), 0, 0,
+     "of pairs: cycles in which others execute, on this unit, while one executes", units},
+    {"split", HP_SETTING_FLAG, AT(split), 0, 0,
+     "these, and useful overlap, apart for loads that hit the L1 and that missed it"},
+    {"most", HP_SETTING_NUMBER, AT(most), 0, 1 << 22,
+     "samples, or pairs, to keep: then half of them is dropped and the interval doubles; 0: all"},
+    {"tags", HP_SETTING_NUMBER, AT(tags), 1, HP_SAMPLE_TAGS,
+     "samples, or pairs, that can be in flight at once"},
 };
 #undef AT
 

@@ -149,6 +149,13 @@ void hp_overlap_tally_pairs(void *tally, const struct hp_sample_pair *samples, s
     }
 }
 
+void hp_overlap_tally_one(struct hp_overlap_tally *t, const struct hp_sample *it,
+                          const struct hp_sample *other, int64_t later)
+{
+    if (!t->out_of_memory)
+        t->out_of_memory = add_one_way(t, it, other, later) != HP_OK;
+}
+
 enum hp_err hp_overlap_tally_get(const struct hp_overlap_tally *tally, uint32_t insn,
                                  struct hp_overlap_sum *sum)
 {

@@ -10,6 +10,7 @@
 #include "base/map64.h"
 #include "machine/machine.h"
 #include "profiler/insns.h"
+#include "profiler/sample/measures.h"
 #include "profiler/sample/sampler.h"
 #include "profiler/sample/segments.h"
 
@@ -26,6 +27,7 @@ struct sample_profiler {
     struct hp_profiler base; /* first */
     struct hp_sample_config config;
     struct hp_program *program;
+    char name[512]; /* the config as it was given */
     uint64_t scale;
     struct hp_map64 places; /* static instruction -> row */
     struct row *rows;
@@ -33,6 +35,11 @@ struct sample_profiler {
     struct hp_sampler **samplers; /* of all threads */
     size_t n_samplers, cap_samplers;
     struct hp_segments segments; /* the same by path */
+    struct hp_measures measures; /* more overlaps, by row */
+    /* Where only some are kept: those, and the random numbers by which others are dropped. */
+    struct hp_sample_pair *kept;
+    size_t n_kept, cap_kept;
+    struct hp_random random;
     bool out_of_memory;
 };
 
@@ -67,22 +74,49 @@ static enum hp_err add_sample(struct sample_profiler *p, const struct hp_sample 
     row->progress += hp_sample_progress(it);
     row->useful += hp_overlap_useful(it, other, later, NULL) > 0;
     row->near += hp_overlap_near(it, other, later, &p->config.near) > 0;
+    return hp_measures_add(&p->measures, (size_t)(row - p->rows), it, other, later);
+}
+
+static enum hp_err add_pair(struct sample_profiler *p, const struct hp_sample_pair *pair)
+{
+    int64_t later = (int64_t)pair->fetch_latency;
+    const struct hp_sample *second = pair->paired ? &pair->second : NULL;
+    HP_TRY(add_sample(p, &pair->first, second, later));
+    HP_TRY(hp_segments_sample(&p->segments, &pair->first, NULL, 0));
+    if (!second)
+        return HP_OK;
+    HP_TRY(add_sample(p, second, &pair->first, -later));
+    return hp_segments_sample(&p->segments, second, &pair->first, pair->distance);
+}
+
+/* Drops half of what is kept, by chance; from now on half as many come. */
+static void thin(struct sample_profiler *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_kept; i++)
+        if (hp_random_next(&p->random) >> 63)
+            p->kept[n++] = p->kept[i];
+    p->n_kept = n;
+    p->config.interval *= 2;
+    for (size_t i = 0; i < p->n_samplers; i++)
+        hp_sampler_double(p->samplers[i]);
+}
+
+static enum hp_err keep_pair(struct sample_profiler *p, const struct hp_sample_pair *pair)
+{
+    HP_TRY(hp_grow(&p->kept, &p->cap_kept, p->n_kept + 1, sizeof *p->kept));
+    p->kept[p->n_kept++] = *pair;
+    if (p->n_kept == p->config.most)
+        thin(p);
     return HP_OK;
 }
 
 static void take_samples(void *context, const struct hp_sample_pair *samples, size_t n)
 {
     struct sample_profiler *p = context;
-    for (size_t i = 0; i < n && !p->out_of_memory; i++) {
-        const struct hp_sample_pair *pair = &samples[i];
-        int64_t later = (int64_t)pair->fetch_latency;
-        const struct hp_sample *second = pair->paired ? &pair->second : NULL;
-        p->out_of_memory = add_sample(p, &pair->first, second, later) != HP_OK ||
-                           hp_segments_sample(&p->segments, &pair->first, NULL, 0) != HP_OK ||
-                           (second && (add_sample(p, second, &pair->first, -later) != HP_OK ||
-                                       hp_segments_sample(&p->segments, second, &pair->first,
-                                                          pair->distance) != HP_OK));
-    }
+    for (size_t i = 0; i < n && !p->out_of_memory; i++)
+        p->out_of_memory =
+            (p->config.most ? keep_pair(p, &samples[i]) : add_pair(p, &samples[i])) != HP_OK;
 }
 
 /* --- The stream ------------------------------------------------------------------------------- */
@@ -140,6 +174,18 @@ static enum hp_err add_tally(const struct sample_profiler *p, const struct row *
     return HP_OK;
 }
 
+static enum hp_err add_overlaps(const struct sample_profiler *p, size_t row, const char *name,
+                                struct hp_result *result)
+{
+    uint32_t index;
+    if (!hp_measures_on(&p->measures))
+        return HP_OK;
+    HP_TRY(hp_result_insn(result, p->program, p->rows[row].insn, &index));
+    if (index == HP_PROFILE_NONE)
+        return HP_OK;
+    return hp_measures_write(&p->measures, row, index, name, hp_result_profile(result));
+}
+
 static enum hp_err add_sampler(const struct sample_profiler *p, const char *name,
                                struct hp_profile *profile)
 {
@@ -161,6 +207,14 @@ static enum hp_err add_sampler(const struct sample_profiler *p, const char *name
         item->interrupts += stats->interrupts;
         item->cost += stats->cost;
     }
+    if (!p->config.most)
+        return HP_OK;
+    item->samples = item->empty = 0; /* only of those that were kept */
+    for (size_t i = 0; i < p->n_kept; i++) {
+        item->samples += 1 + p->kept[i].paired;
+        item->empty +=
+            (uint64_t)p->kept[i].first.empty + (p->kept[i].paired && p->kept[i].second.empty);
+    }
     return HP_OK;
 }
 
@@ -175,18 +229,20 @@ static enum hp_err finish(struct hp_profiler *profiler, struct hp_result *result
 {
     struct sample_profiler *p = (struct sample_profiler *)profiler;
     struct hp_profile *profile = hp_result_profile(result);
-    char text[256];
     for (size_t i = 0; i < p->n_samplers; i++)
         hp_sampler_end(p->samplers[i]);
+    for (size_t i = 0; i < p->n_kept && !p->out_of_memory; i++)
+        p->out_of_memory = add_pair(p, &p->kept[i]) != HP_OK;
     if (p->out_of_memory)
         return hp_fail_nomem();
-    hp_sample_config_format(&p->config, text, sizeof text);
-    const char *name = hp_profile_string(profile, text);
+    const char *name = hp_profile_string(profile, p->name);
     if (!name)
         return hp_fail_nomem();
     HP_TRY(hp_result_code(result));
-    for (size_t i = 0; i < p->n_rows; i++)
+    for (size_t i = 0; i < p->n_rows; i++) {
         HP_TRY(add_tally(p, &p->rows[i], name, result));
+        HP_TRY(add_overlaps(p, i, name, result));
+    }
     HP_TRY(hp_segments_finish(&p->segments, result, name, single_interval(p)));
     return add_sampler(p, name, profile);
 }
@@ -200,6 +256,8 @@ static void free_profiler(struct hp_profiler *profiler)
         hp_sampler_free(p->samplers[i]);
     free(p->samplers);
     free(p->rows);
+    free(p->kept);
+    hp_measures_fini(&p->measures);
     hp_map64_fini(&p->places);
     hp_segments_fini(&p->segments);
     free(p);
@@ -229,6 +287,9 @@ enum hp_err hp_sample_profiler_new(const struct hp_sample_config *config,
     p->config = *config;
     p->program = program;
     p->scale = 1000;
+    hp_sample_config_format(config, p->name, sizeof p->name);
+    hp_measures_init(&p->measures, config);
+    p->random = hp_random_seed(~config->seed, 0);
     p->segments.alone = config->edges == HP_SAMPLE_EDGES_SAMPLES;
     p->segments.bits = config->history;
     *profiler = &p->base;

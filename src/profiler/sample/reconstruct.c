@@ -108,7 +108,7 @@ struct hp_reconstruct_edge hp_reconstruct_edge(const struct hp_reconstruct *reco
     const struct hp_arrow *arrow = &reconstruct->graph.arrows[i];
     const struct hp_graph_place *places = reconstruct->graph.places;
     return (struct hp_reconstruct_edge){places[arrow->from].start, places[arrow->to].start,
-                                        arrow->count};
+                                        arrow->count, arrow->kind == HP_ARROW_CALL};
 }
 
 const char *hp_reconstruct_scheme_name(enum hp_reconstruct_scheme scheme)

@@ -51,16 +51,25 @@ static void record(struct hp_sampler *s, struct hp_sample *sample, const struct 
         sample->pc = s->machine.pc ? s->machine.pc(s->machine.context, timing->insn) : timing->insn;
         left += timing->left;
     }
-    if (left > s->busy_until)
-        s->busy_until = left;
+    if (left > s->busy_until[s->tag])
+        s->busy_until[s->tag] = left;
+}
+
+/* Finds a free set of registers; false: there is none. */
+static bool find_set(struct hp_sampler *s, uint64_t cycle)
+{
+    for (s->tag = 0; s->tag < s->config.tags; s->tag++)
+        if (cycle >= s->busy_until[s->tag])
+            return true;
+    return false;
 }
 
 /* An instruction that never leaves, or comes while the registers are occupied, is lost. (It may
  * come in the cycle in which the previous one leaves: retirement precedes fetch.) */
 uint64_t hp_sampler_first(struct hp_sampler *s, const struct hp_timing *timing, uint64_t cycle)
 {
-    if (s->second_at != HP_COUNT_NEVER || cycle < s->busy_until ||
-        (timing && timing->left == HP_NEVER)) {
+    if (s->second_at != HP_COUNT_NEVER || (timing && timing->left == HP_NEVER) ||
+        !find_set(s, cycle)) {
         lose(s);
         return 0;
     }

@@ -12,6 +12,7 @@
 #include "profiler/sample/random.h"
 
 #define HP_COUNT_NEVER UINT64_MAX
+#define HP_SAMPLE_TAGS 64
 
 struct hp_sampler {
     struct hp_sample_config config; /* with the window in use */
@@ -25,10 +26,13 @@ struct hp_sampler {
     uint64_t slot_zero; /* mode slots: the number of the slot with count 0 */
     uint64_t first_at;  /* counts to select next */
     uint64_t second_at; /* HP_COUNT_NEVER: no pair is open */
+    uint64_t at;        /* the latest count that was selected */
 
     /* Registers. */
-    struct hp_sample_pair current; /* its first one, while a pair is open */
-    uint64_t busy_until;           /* the cycle in which their contents have left the pipe */
+    struct hp_sample_pair current;       /* its first one, while a pair is open */
+    uint32_t tag;                        /* the set it is in */
+    uint64_t busy_until[HP_SAMPLE_TAGS]; /* of each set: the cycle in which what it holds has left
+                                            the pipe */
     uint32_t history_mask;
 
     /* Delivery. */

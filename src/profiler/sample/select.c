@@ -23,13 +23,27 @@ static uint64_t draw_interval(struct hp_sampler *s)
  * selected with probability 1 / S from the start: n with a probability proportional to that of an
  * interval of at least n.
  */
+static uint64_t draw_first(struct hp_sampler *s)
+{
+    uint64_t first, longest = s->config.interval + s->config.interval / 2;
+    do
+        first = hp_random_between(&s->random, 1, longest);
+    while (first > draw_interval(s));
+    return first;
+}
+
 void hp_sampler_start(struct hp_sampler *s)
 {
-    uint64_t longest = s->config.interval + s->config.interval / 2;
-    do
-        s->first_at = hp_random_between(&s->random, 1, longest);
-    while (s->first_at > draw_interval(s));
+    s->first_at = draw_first(s);
     s->second_at = HP_COUNT_NEVER;
+}
+
+/* Counts are drawn anew from the latest one on. */
+void hp_sampler_double(struct hp_sampler *s)
+{
+    uint64_t now = s->at > s->stats.counted ? s->at : s->stats.counted;
+    s->config.interval *= 2;
+    s->first_at = now + draw_first(s);
 }
 
 /* --- One selection ---------------------------------------------------------------------------- */
@@ -44,6 +58,7 @@ static uint64_t next_count(const struct hp_sampler *s)
 static void select_count(struct hp_sampler *s, uint64_t count, const struct hp_timing *timing,
                          uint64_t cycle)
 {
+    s->at = count;
     if (s->second_at == count) {
         s->second_at = HP_COUNT_NEVER;
         hp_sampler_second(s, timing, cycle);

@@ -83,6 +83,10 @@ struct hp_insn_facts {
 
 struct hp_insn_facts hp_insn_facts(const struct hp_tables *tables, uint32_t insn);
 
+/* A measure of overlap with others, of an execution. The sampler has pairs. */
+struct hp_estimate hp_insn_overlap_each(const struct hp_psampler *sampler,
+                                        const struct hp_pinsn_overlap *overlap);
+
 /* All zero where nothing is known. */
 const struct hp_insn_tally *hp_insn_tally(const struct hp_insn_facts *facts);
 

@@ -291,6 +291,14 @@ bool hp_insn_paired(const struct hp_insn_facts *facts, enum hp_insn_paired what,
     return true;
 }
 
+/* A pair stands for W of the 2 W instructions around each of its two. */
+struct hp_estimate hp_insn_overlap_each(const struct hp_psampler *sampler,
+                                        const struct hp_pinsn_overlap *overlap)
+{
+    return hp_estimate_total((double)overlap->sum, (double)overlap->squares,
+                             2 * (double)sampler->window, 1 / (double)overlap->pairs);
+}
+
 uint64_t hp_insn_weight(const struct hp_insn_facts *facts)
 {
     const struct hp_pinsn_tally *t = facts->run->counted.n ? facts->exact : facts->sampled;

@@ -133,6 +133,19 @@ static void list_paired(const struct hp_field_input *in, struct hp_list *list)
                          HP_FIXED(e.high, 6));
 }
 
+/* Measures of overlap of an execution, by the sampler that the other estimates are from. */
+static void list_overlaps(const struct hp_field_input *in, struct hp_list *list)
+{
+    const struct hp_profile *p = in->tables->profile;
+    const struct hp_psampler *sampler = in->tables->insns.sampler;
+    size_t n;
+    const struct hp_pinsn_overlap *overlaps = hp_items(p, HP_ROW_INSN_OVERLAP, in->row->item, &n);
+    for (size_t i = 0; i < n && sampler; i++)
+        if (strcmp(hp_text(overlaps[i].seen), hp_text(sampler->name)) == 0)
+            hp_list_estimate(list, overlaps[i].measure,
+                             hp_insn_overlap_each(sampler, &overlaps[i]));
+}
+
 static void list_waits(const struct hp_field_input *in, struct hp_list *list)
 {
     const struct hp_profile *p = in->tables->profile;
@@ -228,6 +241,8 @@ static const struct hp_field fields[] = {
      .list = list_paired, .value = HP_INSN_WASTED, .list_kind = HP_LIST_VALUE},
     {"near_ipc", "instructions retired a cycle around it: an estimate, or null",
      .list = list_paired, .value = HP_INSN_NEAR_IPC, .list_kind = HP_LIST_VALUE},
+    {"overlaps", "of an execution with others, by measure: estimates", .list = list_overlaps,
+     .list_kind = HP_LIST_NAMED, .needs = HP_ROW_INSN_OVERLAP},
     {"waits", "whose results it waited for: `producer`, `count`, `cycles`", .list = list_waits},
     {"estimates",
      "what the sampler says: `sampler`, `retired`, `fetched`, `wrong_path`, `trapped`, `cycles`, "

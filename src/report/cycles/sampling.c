@@ -166,6 +166,8 @@ static const void *sampler_of(const struct hp_field_input *in)
 
 static const struct hp_field_row sampler = {HP_ROW_SAMPLER, sampler_of, true};
 
+static void list_overlaps(const struct hp_field_input *in, struct hp_list *list);
+
 static const struct hp_field fields[] = {
     {"name", "of the sampler or attribution", .get = get, .value = NAME},
     {"kind", "`sampler` or `attribution`; only samplers have the next eleven", .get = get,
@@ -184,6 +186,8 @@ static const struct hp_field fields[] = {
     {"scale", "what estimates are multiplied by because only windows were observed", .of = &sampler,
      .as = HP_AS_THOUSANDTHS},
     {"instructions", "different ones that it knows", .get = get, .value = INSTRUCTIONS},
+    {"overlaps", "of an execution with others, over all instructions, by measure: estimates",
+     .list = list_overlaps, .list_kind = HP_LIST_NAMED, .needs = HP_ROW_INSN_OVERLAP},
     {"error_instruction", "part of the time that it says is at another instruction than it was",
      .get = get_error, .value = HP_REPORT_BY_INSTRUCTION},
     {"error_line", "at another line", .get = get_error, .value = HP_REPORT_BY_LINE},
@@ -231,13 +235,74 @@ static enum hp_err print_sampler(const struct hp_psampler *s,
     return hp_print_wrapped(&text, 0, options, out);
 }
 
+/* The measures of overlap of a sampler, over all instructions: sums by measure. */
+struct overlaps {
+    struct hp_pinsn_overlap sums[8];
+    size_t n;
+};
+
+static struct overlaps overlaps_of(const struct hp_profile *p, const struct hp_psampler *sampler)
+{
+    struct overlaps o = {.n = 0};
+    for (size_t i = 0; i < p->n_insn_overlaps; i++) {
+        const struct hp_pinsn_overlap *of = &p->insn_overlaps[i];
+        size_t k = 0;
+        if (strcmp(hp_text(of->seen), hp_text(sampler->name)) != 0)
+            continue;
+        while (k < o.n && strcmp(hp_text(o.sums[k].measure), hp_text(of->measure)) != 0)
+            k++;
+        if (k == sizeof o.sums / sizeof *o.sums)
+            continue;
+        if (k == o.n)
+            o.sums[o.n++] = (struct hp_pinsn_overlap){.seen = of->seen, .measure = of->measure};
+        hp_add_up(&o.sums[k].pairs, of->pairs);
+        hp_add_up(&o.sums[k].sum, of->sum);
+        hp_add_up(&o.sums[k].squares, of->squares);
+    }
+    return o;
+}
+
+/* "  around: 2.31 of an execution (95 %: 2.20 to 2.42)" */
+static enum hp_err print_overlaps(const struct hp_profile *p, const struct hp_psampler *sampler,
+                                  const struct hp_report_options *options, FILE *out)
+{
+    struct overlaps o = overlaps_of(p, sampler);
+    struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
+    for (size_t i = 0; i < o.n; i++) {
+        struct hp_estimate each = hp_insn_overlap_each(sampler, &o.sums[i]);
+        hp_strbuf_add(&text, "  overlap, ");
+        hp_strbuf_clean(&text, hp_text(o.sums[i].measure));
+        hp_strbuf_format(&text, ": %s of an execution (95 %%: %s to %s)", HP_FIXED(each.value, 2),
+                         HP_FIXED(each.low, 2), HP_FIXED(each.high, 2));
+        HP_TRY(hp_print_line(&text, options, out));
+    }
+    return HP_OK;
+}
+
+static enum hp_err print_way(const struct hp_profile *p, const struct hp_psampler *sampler,
+                             const struct hp_report_options *options, FILE *out)
+{
+    HP_TRY(print_sampler(sampler, options, out));
+    return print_overlaps(p, sampler, options, out);
+}
+
+static void list_overlaps(const struct hp_field_input *in, struct hp_list *list)
+{
+    const struct hp_sampling_way *way = &in->tables->ways[in->row->item];
+    struct overlaps o = {.n = 0};
+    if (way->sampler)
+        o = overlaps_of(in->tables->profile, way->sampler);
+    for (size_t i = 0; i < o.n; i++)
+        hp_list_estimate(list, o.sums[i].measure, hp_insn_overlap_each(way->sampler, &o.sums[i]));
+}
+
 static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
 {
     const struct hp_tables *tables = text->tables;
     (void)limit;
     for (size_t i = 0; i < tables->n_ways; i++)
         if (tables->ways[i].sampler)
-            HP_TRY(print_sampler(tables->ways[i].sampler, text->options, text->out));
+            HP_TRY(print_way(tables->profile, tables->ways[i].sampler, text->options, text->out));
     if (tables->insns.exact)
         fputs("error: of the time, how much is said to be at another place than it was, by\n",
               text->out);

@@ -246,6 +246,8 @@ static void shuffle_samples(struct hp_profile *p, uint32_t **order)
         follow(&p->loop_samples[i].item, order[HP_ROW_LOOP]);
     for (size_t i = 0; i < p->n_loops_seen; i++)
         follow(&p->loops_seen[i].loop, order[HP_ROW_LOOP]);
+    for (size_t i = 0; i < p->n_insn_overlaps; i++)
+        follow(&p->insn_overlaps[i].insn, order[HP_ROW_INSN]);
     for (size_t i = 0; i < p->n_run_cycles; i++) {
         follow(&p->run_cycles[i].first, order[HP_ROW_BLOCK]);
         follow(&p->run_cycles[i].last, order[HP_ROW_BLOCK]);

@@ -318,7 +318,8 @@ static void wrong_schemas_are_refused(void **state)
                             !q->n_thread_names || !q->n_thread_times || !q->n_syscalls ||
                             !q->n_context_rests || !q->n_inlined_ranges || !q->n_function_samples ||
                             !q->n_block_samples || !q->n_edge_samples || !q->n_path_samples ||
-                            !q->n_loop_samples || !q->n_loops_seen || !q->n_run_cycles);
+                            !q->n_loop_samples || !q->n_loops_seen || !q->n_run_cycles ||
+                            !q->n_insn_overlaps);
                 hp_profile_free(q);
             }
         }
@@ -400,14 +401,15 @@ static void files_without_instructions_are_sound(void **state)
     assert_int_equal(hp_profile_save(p, file), HP_OK);
     assert_true(edit("DROP VIEW hot_instructions; DROP TABLE insn; DROP TABLE insn_tally;"
                      "DROP TABLE insn_cycles; DROP TABLE attribution; DROP TABLE insn_wait;"
-                     "DROP TABLE sampler; DROP TABLE cycle_window; DROP TABLE cause"));
+                     "DROP TABLE sampler; DROP TABLE cycle_window; DROP TABLE cause;"
+                     "DROP TABLE insn_overlap"));
     assert_int_equal(hp_profile_load(file, &q), HP_ERR_FORMAT);
     assert_true(edit("DELETE FROM contents WHERE name LIKE 'insn%' OR name IN ('attribution',"
                      "'sampler', 'cycle_window')"));
     if (hp_profile_load(file, &q) != HP_OK)
         fail_msg("%s", hp_error_text());
     p->n_insns = p->n_insn_tallies = p->n_insn_cycles = p->n_attributions = p->n_waits = 0;
-    p->n_samplers = p->n_windows = 0;
+    p->n_samplers = p->n_windows = p->n_insn_overlaps = 0;
     assert_true(same_profiles(p, q));
     hp_profile_free(p);
     hp_profile_free(q);

@@ -13,7 +13,9 @@ struct naive {
     bool measured;
     uint64_t slot; /* the next to be counted, in mode slots */
     struct hp_sample_pair current;
-    uint64_t busy_until, counted, lost, empty;
+    uint64_t counted, lost, empty;
+    uint64_t left[64]; /* by set of registers: when what it holds leaves */
+    uint32_t set;
     struct taken taken;
 };
 
@@ -45,8 +47,16 @@ static void naive_hold(struct naive *v, struct hp_sample *sample, const struct h
     sample->pc = timing->insn;
     sample->timing = *timing;
     sample->timing.history = (uint32_t)(timing->history % ((uint64_t)1 << v->config.history));
-    if (cycle + timing->left > v->busy_until)
-        v->busy_until = cycle + timing->left;
+    if (cycle + timing->left > v->left[v->set])
+        v->left[v->set] = cycle + timing->left;
+}
+
+static bool naive_free(struct naive *v, uint64_t cycle)
+{
+    for (uint32_t set = v->config.tags; set-- > 0;)
+        if (v->left[set] <= cycle)
+            v->set = set;
+    return v->left[v->set] <= cycle;
 }
 
 static void naive_count(struct naive *v, const struct hp_timing *timing, uint64_t cycle)
@@ -61,7 +71,7 @@ static void naive_count(struct naive *v, const struct hp_timing *timing, uint64_
     if (--v->major)
         return;
     v->major = naive_interval(v);
-    if (v->minor || cycle < v->busy_until) {
+    if (v->minor || !naive_free(v, cycle)) {
         v->lost += v->config.window ? 2 : 1;
         return;
     }
@@ -156,6 +166,10 @@ static const char *const ways[] = {
     "profileme,interval=70,window=64,buffer=7",    /* pairs reach into the next */
     "profileme,interval=3,window=64",              /* likewise, nearly always */
     "profileme,mode=slots,interval=300,buffer=16", /* empty ones */
+    "profileme,interval=20,tags=2",                /* several in flight */
+    "profileme,interval=2,tags=64",
+    "profileme,interval=70,window=64,tags=3",
+    "profileme,mode=slots,interval=15,tags=5",
     "profileme,mode=slots,interval=2,history=32",
     "profileme,mode=slots,interval=401,window=200",
     "profileme,mode=slots,interval=10,window=300,history=0",

@@ -211,6 +211,124 @@ static void the_window_is_the_machine_s(void **state)
     check("profileme,pairs,interval=500", window);
 }
 
+/* --- More measures ---------------------------------------------------------------------------- */
+
+/* The measures by the library, of a part of the samples. */
+struct part {
+    bool missed, all;
+    struct hp_overlap_tally *tally;
+};
+
+static void take_part(void *context, const struct hp_sample_pair *samples, size_t n)
+{
+    struct part *part = context;
+    for (size_t i = 0; i < n; i++) {
+        struct hp_sample_pair pair = samples[i];
+        /* One way round at a time: the other one is not there as the one of interest. */
+        for (int second = 0; second < 2 && pair.paired; second++) {
+            const struct hp_sample *it = second ? &pair.second : &pair.first;
+            uint8_t from = it->timing.data_from;
+            bool wanted =
+                part->all || (from != HP_FROM_NOWHERE && part->missed == (from > HP_FROM_L1));
+            if (!it->empty && wanted)
+                hp_overlap_tally_one(part->tally, it, second ? &pair.first : &pair.second,
+                                     second ? -(int64_t)pair.fetch_latency
+                                            : (int64_t)pair.fetch_latency);
+        }
+    }
+}
+
+static void check_measure(const char *text, const char *measure, hp_overlap overlap, void *context,
+                          bool all, bool missed)
+{
+    struct fixture f;
+    struct part part = {.all = all, .missed = missed};
+    struct hp_sample_config config = config_of(text);
+    size_t found = 0;
+    begin(&f);
+    for (size_t i = 0; i < f.flow.n; i++)
+        f.flow.timings[i].data_from = (uint8_t)(i * 7 / 3 % 4);
+    assert_int_equal(hp_overlap_tally_new(overlap, context, &part.tally), HP_OK);
+    profile_flow(&f, text, 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct hp_thread thread = {.id = i};
+        struct hp_sampler *sampler;
+        assert_int_equal(hp_sampler_new(&config, f.program, &thread, take_part, &part, &sampler),
+                         HP_OK);
+        hp_sampler_timings(sampler, f.flow.timings, i ? f.flow.n / 2 : f.flow.n);
+        hp_sampler_end(sampler);
+        hp_sampler_free(sampler);
+    }
+    for (size_t i = 0; i < f.profile->n_insn_overlaps; i++) {
+        const struct hp_pinsn_overlap *row = &f.profile->insn_overlaps[i];
+        uint64_t pairs = 0, total = 0, squares = 0;
+        if (strcmp(row->measure, measure) != 0)
+            continue;
+        assert_string_equal(row->seen, text);
+        for (uint32_t k = 0; k < CODE; k++) {
+            struct hp_overlap_sum sum;
+            if (hp_program_insns(f.program)[k].address != f.profile->insns[row->insn].place.offset)
+                continue;
+            assert_int_equal(hp_overlap_tally_get(part.tally, k, &sum), HP_OK);
+            pairs += sum.pairs;
+            total += (uint64_t)sum.sum;
+            squares += (uint64_t)sum.squares;
+        }
+        assert_int_equal(row->pairs, pairs);
+        assert_int_equal(row->sum, total);
+        assert_int_equal(row->squares, squares);
+        found += total > 0;
+    }
+    assert_true(found > 1);
+    hp_overlap_tally_free(part.tally);
+    end(&f);
+}
+
+static void measures_become_rows(void **state)
+{
+    enum hp_unit_kind alu = HP_UNIT_ALU;
+    const char *split = "profileme,interval=300,window=200,around,busy=any,split";
+    (void)state;
+    check_measure("profileme,interval=300,window=200,around", "around", hp_overlap_around, NULL,
+                  true, false);
+    check_measure("profileme,interval=300,window=200,busy=any", "busy", hp_overlap_busy, NULL, true,
+                  false);
+    check_measure("profileme,interval=300,window=200,busy=alu", "busy alu", hp_overlap_busy, &alu,
+                  true, false);
+    check_measure(split, "useful hit", hp_overlap_useful, NULL, false, false);
+    check_measure(split, "useful miss", hp_overlap_useful, NULL, false, true);
+    check_measure(split, "around miss", hp_overlap_around, NULL, false, true);
+    check_measure(split, "busy hit", hp_overlap_busy, NULL, false, false);
+}
+
+/* --- Only some are kept ----------------------------------------------------------------------- */
+
+/* What is kept stands for everything, at the interval that it ends with. */
+static void a_bound_on_samples_holds(void **state)
+{
+    double sum = 0;
+    (void)state;
+    for (int seed = 1; seed <= 20; seed++) {
+        struct fixture f;
+        char text[64];
+        uint64_t fetched = 0;
+        snprintf(text, sizeof text, "profileme,interval=20,seed=%d,most=300,tags=64", seed);
+        begin(&f);
+        profile_flow(&f, text, 0);
+        const struct hp_psampler *sampler = &f.profile->samplers[0];
+        for (size_t i = 0; i < f.profile->n_insn_tallies; i++)
+            fetched += f.profile->insn_tallies[i].tally.fetched;
+        assert_memory_equal(sampler->name, "profileme,interval=20,", 22);
+        assert_in_range(sampler->samples, 1, 299);
+        assert_int_equal(fetched, sampler->samples);
+        assert_true(sampler->interval > 20 && sampler->interval % 20 == 0);
+        sum += (double)(sampler->samples * sampler->interval) / (1.5 * (double)f.flow.n);
+        end(&f);
+    }
+    /* The mean of 20 runs of some 200 samples each: 2 % is a standard deviation. */
+    assert_true(sum / 20 > 0.92 && sum / 20 < 1.08);
+}
+
 static void scale_is_what_was_set(void **state)
 {
     (void)state;
@@ -240,6 +358,8 @@ int main(void)
         cmocka_unit_test(pairs_become_rows),
         cmocka_unit_test(the_window_is_the_machine_s),
         cmocka_unit_test(scale_is_what_was_set),
+        cmocka_unit_test(measures_become_rows),
+        cmocka_unit_test(a_bound_on_samples_holds),
         cmocka_unit_test(a_config_that_does_not_fit_is_rejected_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
