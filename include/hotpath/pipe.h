@@ -222,6 +222,9 @@ HP_MUST_CHECK enum hp_err hp_pipe_tail(struct hp_pipe *pipe, const struct hp_eve
 /* The next block does not follow from the previous one: it is fetched when that has retired. */
 HP_MUST_CHECK enum hp_err hp_pipe_break(struct hp_pipe *pipe);
 
+/* The same for an interrupt: the block is fetched so many cycles later, which its handler takes. */
+HP_MUST_CHECK enum hp_err hp_pipe_interrupt(struct hp_pipe *pipe, uint32_t cycles);
+
 /* Whether blocks fed from now on are measured; initially they are. */
 void hp_pipe_measure(struct hp_pipe *pipe, bool measured);
 

@@ -42,6 +42,7 @@ extern const struct hp_experiment hp_sampling_convergence; /* figure 3 */
 extern const struct hp_experiment hp_sampling_paths;       /* figure 6 */
 extern const struct hp_experiment hp_sampling_bottlenecks; /* figure 7 */
 extern const struct hp_experiment hp_sampling_ipc;         /* section 6 */
+extern const struct hp_experiment hp_sampling_cost;        /* sections 4.1, 4.3 */
 
 /* Gottschall, Eeckhout, Jahre: TIP: Time-Proportional Instruction Profiling (MICRO 2021). */
 extern const struct hp_experiment hp_sampling_error;

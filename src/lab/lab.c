@@ -14,8 +14,8 @@ static const struct hp_experiment *const experiments[] = {
     &hp_prediction_space,     &hp_prediction_phases, &hp_prediction_dynamo,
     &hp_loops_accuracy,       &hp_hotspots_table,    &hp_sampling_skid,
     &hp_sampling_convergence, &hp_sampling_paths,    &hp_sampling_bottlenecks,
-    &hp_sampling_ipc,         &hp_sampling_error,    &hp_sampling_fidelity,
-    &hp_hardware_size,
+    &hp_sampling_ipc,         &hp_sampling_cost,     &hp_sampling_error,
+    &hp_sampling_fidelity,    &hp_hardware_size,
 };
 
 const struct hp_experiment *const *hp_lab_experiments(size_t *n)

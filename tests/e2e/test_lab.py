@@ -14,7 +14,7 @@ EXPERIMENTS = ["paths-overlap", "paths-factors", "paths-distribution", "paths-ca
                "prediction-curves", "prediction-space", "prediction-phases", "paths-numbering", "loops-accuracy", "hotspots-table",
                "sampling-paths"]
 IN_CYCLES = ["paths-overhead", "paths-power", "sampling-skid", "sampling-convergence", "sampling-bottlenecks",
-             "sampling-ipc", "sampling-error"]
+             "sampling-ipc", "sampling-cost", "sampling-error"]
 PROGRAMS = ["gzip", "bzip2"]
 PROGRAMS_OF = {"sampling-skid": ["skid", "gzip"], "sampling-bottlenecks": ["three-loops"]}  # where it is not these
 CYCLES_OF = {"sampling-convergence": "2M", "sampling-bottlenecks": "20M"}  # instructions in cycles, where it is not these:
@@ -461,6 +461,8 @@ class Lab(Case):
             self.assertGreaterEqual(row["samples"], 10000, name)
             self.assertLess(row["samples"], 20000, name)
             self.assertGreaterEqual(row["edges"], row["executed"], name)
+            self.assertGreater(row["sampled_edges"], 85, name)
+            self.assertGreater(row["sampled_sound"], 90, name)
         for mode in ("intra", "inter"):
             for name in PROGRAMS:
                 rates = {scheme: [sheets[mode + "-" + scheme]["rows"][name][str(bits)] for bits in range(1, 17)]
@@ -479,8 +481,13 @@ class Lab(Case):
                 for scheme in ("counts", "edges"):  # a longer path has the shorter one in it
                     self.assertEqual(rates[scheme], sorted(rates[scheme], reverse=True), (mode, name, scheme))
                 self.assertGreater(rates["likeliest"][7], 60, (mode, name))
-            for bits in range(1, 17):
-                row = sheets[mode]["rows"][str(bits)]
+                for scheme in ("counts", "edges", "history", "pair", "likeliest", "likeliest-pair"):
+                    for bits in range(1, 17):
+                        self.assert_percent(sheets["%s-sampled-%s" % (mode, scheme)]["rows"][name][str(bits)], mode, name, scheme)
+                # Samples alone tell nearly what the run's edges do.
+                self.assertGreater(sheets[mode + "-sampled-likeliest"]["rows"][name]["8"], rates["likeliest"][7] - 15, (mode, name))
+            for sheet, bits in ((sheet, bits) for sheet in (mode, mode + "-sampled") for bits in range(1, 17)):
+                row = sheets[sheet]["rows"][str(bits)]
                 for scheme, mean in row.items():
                     values = [sheets[mode + "-" + scheme]["rows"][name][str(bits)] for name in PROGRAMS]
                     self.assertAlmostEqual(mean, sum(values) / len(values), places=3)
@@ -567,6 +574,13 @@ class Lab(Case):
                 self.assertAlmostEqual(loops[loop][column], sum(row[column] for row in rows.values()), delta=0.1)
         for column in ("latency", "wasted"):
             self.assertAlmostEqual(loops["all"][column], sum(loops[loop][column] for loop in by_loop), delta=0.1)
+        # The figure: who has the highest latency wastes fewer slots than others.
+        first, *others = sheets["most"]["rows"].items()
+        self.assertTrue(first[0].startswith("stream+"))
+        self.assertTrue(any(name.startswith("chase+") for name, _ in others))
+        for name, row in others:
+            self.assertLess(row["latency"], first[1]["latency"], name)
+            self.assertGreater(row["wasted"], first[1]["wasted"], name)
         self.assertGreater(loops["chase"]["per_cycle"], 3.7)  # nothing else to do
         self.assertGreater(loops["chase"]["per_cycle"], loops["serial"]["per_cycle"])
         self.assertGreater(loops["serial"]["per_cycle"], loops["stream"]["per_cycle"])
@@ -574,6 +588,22 @@ class Lab(Case):
         for loop in ("stream", "serial"):
             self.assertGreater(loops[loop]["correlation"], 0.8, loop)
             self.assertLess(loops["all"]["correlation"], loops[loop]["correlation"], loop)
+
+    def test_cost_of_sampling(self):
+        sheets = self.result("sampling-cost")[0]["sheets"]
+        for name in PROGRAMS:
+            paid, drain = (sheets[key]["rows"][name] for key in ("paid", "drain"))
+            self.assertGreater(drain["s100"], 0, name)  # it takes time, too, but less than memory does
+            self.assertLess(drain["s100"], 200, name)
+            # Rarer samples cost less, and so do several an interrupt.
+            self.assertGreater(paid["s100"], 5 * paid["s1000"], name)
+            self.assertGreater(paid["s1000"], 5 * paid["s10000"], name)
+            self.assertGreater(paid["s100"], 2 * paid["s100b16"], name)
+            fates, lost = sheets["fates"]["rows"][name], sheets["lost"]["rows"][name]
+            self.assertAlmostEqual(fates["empty"] + fates["slot_aborted"] + fates["slot_retired"], 100, places=3)
+            self.assertAlmostEqual(fates["aborted"] + fates["retired"], 100, places=3)
+            self.assertGreater(fates["retired"], fates["slot_retired"], name)
+            self.assertEqual(list(lost.values()), sorted(lost.values(), reverse=True), name)
 
     def test_rate_of_retirement(self):
         retire = {"alpha21264": 11, "modern": 8}

@@ -107,6 +107,11 @@ void pipe_feed_break(struct pipe_feed *feed)
     add_item(feed, (struct feed_item){.kind = FEED_BREAK});
 }
 
+void pipe_feed_interrupt(struct pipe_feed *feed, uint32_t cycles)
+{
+    add_item(feed, (struct feed_item){.kind = FEED_INTERRUPT, .insns = cycles});
+}
+
 void pipe_feed_measure(struct pipe_feed *feed, bool measured)
 {
     add_item(feed, (struct feed_item){.kind = FEED_MEASURE, .measured = measured});
@@ -237,6 +242,7 @@ void pipe_run_slow(struct pipe_run *run, const struct pipe_feed *feed,
             pipe_reference_tail(pipe, &tail);
             break;
         case FEED_BREAK: pipe_reference_break(pipe); break;
+        case FEED_INTERRUPT: pipe_reference_interrupt(pipe, item->insns); break;
         case FEED_MEASURE: pipe_reference_measure(pipe, item->measured); break;
         case FEED_DRAIN: pipe_reference_drain(pipe); break;
         case FEED_FUNCTIONAL: run_functional(feed, item, run->core); break;
@@ -289,6 +295,7 @@ void pipe_run_fast(struct pipe_run *run, const struct pipe_feed *feed,
             must(hp_pipe_tail(pipe, &tail));
             break;
         case FEED_BREAK: must(hp_pipe_break(pipe)); break;
+        case FEED_INTERRUPT: must(hp_pipe_interrupt(pipe, item->insns)); break;
         case FEED_MEASURE: hp_pipe_measure(pipe, item->measured); break;
         case FEED_DRAIN: must(hp_pipe_drain(pipe)); break;
         case FEED_FUNCTIONAL: run_functional(feed, item, run->core); break;

@@ -15,6 +15,7 @@ enum feed_kind {
     FEED_BATCH,
     FEED_TAIL,
     FEED_BREAK,
+    FEED_INTERRUPT, /* `insns` cycles */
     FEED_MEASURE,
     FEED_DRAIN,
     FEED_FUNCTIONAL /* a batch for the functional model, after FEED_DRAIN */
@@ -52,6 +53,7 @@ void pipe_feed_fini(struct pipe_feed *feed);
 void pipe_feed_batch(struct pipe_feed *feed, const struct hp_batch *batch, const uint16_t *costs);
 void pipe_feed_tail(struct pipe_feed *feed, const struct hp_event *tail);
 void pipe_feed_break(struct pipe_feed *feed);
+void pipe_feed_interrupt(struct pipe_feed *feed, uint32_t cycles);
 void pipe_feed_measure(struct pipe_feed *feed, bool measured);
 void pipe_feed_drain(struct pipe_feed *feed);
 /* Drains, and runs a batch with the functional model on the same core. */

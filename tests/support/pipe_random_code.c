@@ -281,7 +281,7 @@ void pipe_random_walk(uint64_t *seed, const struct random_code *code, size_t blo
         if (w->n)
             pipe_feed_batch(feed, &batch, w->costs);
         bool stuck = w->n < some && w->n < blocks - n;
-        uint32_t what = pipe_random(seed, 6);
+        uint32_t what = pipe_random(seed, 7);
         if (stuck || what == 0)
             feed_tail(w, feed);
         else if (what == 1)
@@ -290,6 +290,8 @@ void pipe_random_walk(uint64_t *seed, const struct random_code *code, size_t blo
             drain(w, feed);
         else if (what == 3)
             pipe_feed_measure(feed, measured = !measured);
+        else if (what == 4)
+            pipe_feed_interrupt(feed, pipe_random(seed, 3) ? pipe_random(seed, 50) : 3000);
         if (stuck || what <= 2)
             w->at = anywhere(w);
     }

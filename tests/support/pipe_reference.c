@@ -90,6 +90,7 @@ static struct right *feed_block(struct pipe_reference *r, uint32_t block, uint32
                                 .piece = i ? HP_NO_ID : id,
                                 .addresses = (uint32_t)r->n_addresses,
                                 .behind_break = r->at_break,
+                                .delay = r->delay,
                                 .measured = r->measured,
                                 .next = insn->end};
         for (; right->n_addresses < insn->n_mems && n_addresses; n_addresses--) {
@@ -97,6 +98,7 @@ static struct right *feed_block(struct pipe_reference *r, uint32_t block, uint32
             right->n_addresses++;
         }
         r->at_break = false;
+        r->delay = 0;
     }
     return n ? &r->rights[r->n_rights - 1] : NULL;
 }
@@ -126,6 +128,12 @@ void pipe_reference_tail(struct pipe_reference *r, const struct hp_event *tail)
 void pipe_reference_break(struct pipe_reference *r)
 {
     r->at_break = true;
+}
+
+void pipe_reference_interrupt(struct pipe_reference *r, uint32_t cycles)
+{
+    r->at_break = true;
+    r->delay += cycles;
 }
 
 void pipe_reference_measure(struct pipe_reference *r, bool measured)

@@ -25,6 +25,7 @@ void pipe_reference_batch(struct pipe_reference *reference, const struct hp_batc
                           const uint16_t *costs);
 void pipe_reference_tail(struct pipe_reference *reference, const struct hp_event *tail);
 void pipe_reference_break(struct pipe_reference *reference);
+void pipe_reference_interrupt(struct pipe_reference *reference, uint32_t cycles);
 void pipe_reference_measure(struct pipe_reference *reference, bool measured);
 void pipe_reference_drain(struct pipe_reference *reference);
 

@@ -237,9 +237,14 @@ static uint32_t next_insn(struct pipe_reference *r)
 {
     struct wrong *w = &r->wrong;
     if (!r->on_wrong_path) {
-        const struct right *right = &r->rights[r->next_right];
+        struct right *right = &r->rights[r->next_right];
         if (r->next_right == r->n_rights || (right->behind_break && anything_in_flight(r)))
             return HP_NO_ID;
+        if (right->delay) {
+            r->fetch_from = r->cycle + right->delay;
+            right->delay = 0;
+            return HP_NO_ID;
+        }
         return right->insn;
     }
     const struct hp_piece *piece =

@@ -20,6 +20,7 @@ struct right {
     uint8_t n_addresses; /* number of operands whose addresses are known */
     bool taken, known;   /* known: it is a transfer with a known successor */
     bool behind_break;   /* fetched when everything before it has retired */
+    uint32_t delay;      /* of a handler that runs before it; 0: it has run */
     bool measured;
     bool asked;                  /* the predictors have been */
     uint64_t next;               /* the address run after it */
@@ -94,6 +95,7 @@ struct pipe_reference {
     uint64_t *addresses;
     size_t n_addresses, cap_addresses;
     bool at_break, measured;
+    uint32_t delay; /* of the handler in front of the next instruction fed */
 
     /* In flight, and before. */
     struct entry *entries;

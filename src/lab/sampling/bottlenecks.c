@@ -19,7 +19,7 @@
 static const char *const loops[] = {"chase", "stream", "serial"};
 #define N_LOOPS (sizeof loops / sizeof *loops)
 
-enum { SHEET_INSNS, SHEET_LOOPS };
+enum { SHEET_INSNS, SHEET_LOOPS, SHEET_MOST };
 
 static enum hp_err begin(struct hp_lab *lab)
 {
@@ -28,7 +28,11 @@ static enum hp_err begin(struct hp_lab *lab)
         "instruction");
     struct hp_lab_results *sums = hp_lab_add_results(
         lab, "loops", "Their instructions together, and how latency and waste go together", "loop");
-    if (!insns || !sums)
+    struct hp_lab_results *most = hp_lab_add_results(
+        lab, "most",
+        "The instruction with the highest latency, and those with less that waste more",
+        "instruction");
+    if (!insns || !sums || !most)
         return HP_ERR_NOMEM;
     hp_lab_results_column(insns, "latency", "latency, exact", 1);
     hp_lab_results_column(insns, "estimate", "latency, sampled", 1);
@@ -39,6 +43,10 @@ static enum hp_err begin(struct hp_lab *lab)
     hp_lab_results_column(sums, "wasted", "wasted, k slots", 1);
     hp_lab_results_column(sums, "per_cycle", "wasted a cycle", 2);
     hp_lab_results_column(sums, "correlation", NULL, 3);
+    hp_lab_results_column(most, "latency", "latency, exact", 1);
+    hp_lab_results_column(most, "wasted", "wasted slots, sampled", 1);
+    hp_lab_results_column(most, "low", "at least", 1);
+    hp_lab_results_column(most, "high", "at most", 1);
     return HP_OK;
 }
 
@@ -46,6 +54,8 @@ static enum hp_err begin(struct hp_lab *lab)
 struct point {
     double latency, estimate, wasted, ipc;
     double spent; /* like the estimate, but with aborted executions: what can be wasted */
+    struct hp_estimate waste;
+    char name[HP_LAB_RESULTS_NAME];
 };
 
 static struct point point_of(const struct hp_psampler *sampler, const struct hp_pinsn_tally *exact,
@@ -55,9 +65,9 @@ static struct point point_of(const struct hp_psampler *sampler, const struct hp_
     struct point p = {.latency = hp_lab_in_progress(&exact->tally)};
     p.estimate = hp_lab_in_progress(&sampled->tally) * distance;
     p.spent = (double)sampled->progress * distance;
-    p.wasted = hp_estimate_wasted(sampled->progress, sampled->useful, sampled->pairs,
-                                  sampler->width, sampler->window, (double)sampler->interval, 1)
-                   .value;
+    p.waste = hp_estimate_wasted(sampled->progress, sampled->useful, sampled->pairs, sampler->width,
+                                 sampler->window, (double)sampler->interval, 1);
+    p.wasted = p.waste.value;
     p.ipc = hp_estimate_ipc(sampled->near, sampled->tally.retired, sampler->window, sampler->near)
                 .value;
     return p;
@@ -80,13 +90,12 @@ static double correlation(const struct point *points, size_t n)
 }
 
 static enum hp_err add_insn(struct hp_lab *lab, const struct hp_pfunction *loop,
-                            const struct hp_pinsn *insn, const struct point *p)
+                            const struct hp_pinsn *insn, struct point *p)
 {
-    char name[HP_LAB_RESULTS_NAME];
     struct hp_lab_results_row *row;
-    snprintf(name, sizeof name, "%.8s+0x%llx %.22s", loop->name,
+    snprintf(p->name, sizeof p->name, "%.8s+0x%llx %.22s", loop->name,
              (unsigned long long)(insn->place.offset - loop->place.offset), insn->text);
-    HP_TRY(hp_lab_results_row(lab->results[SHEET_INSNS], name, &row));
+    HP_TRY(hp_lab_results_row(lab->results[SHEET_INSNS], p->name, &row));
     const double values[] = {p->latency * 1e-3, p->estimate * 1e-3, p->wasted * 1e-3,
                              p->wasted / p->spent, p->ipc};
     memcpy(row->values, values, sizeof values);
@@ -106,6 +115,24 @@ static enum hp_err add_loop(struct hp_lab *lab, const char *name, const struct p
     HP_TRY(hp_lab_results_row(lab->results[SHEET_LOOPS], name, &row));
     const double values[] = {latency * 1e-3, wasted * 1e-3, wasted / spent, correlation(points, n)};
     memcpy(row->values, values, sizeof values);
+    return HP_OK;
+}
+
+static enum hp_err add_most(struct hp_lab *lab, const struct point *points, size_t n)
+{
+    size_t most = 0;
+    for (size_t i = 1; i < n; i++)
+        most = points[i].latency > points[most].latency ? i : most;
+    for (size_t k = 0; k <= n && n; k++) { /* that one comes first */
+        const struct point *p = &points[k ? k - 1 : most];
+        struct hp_lab_results_row *row;
+        if (k && !(p->latency < points[most].latency && p->wasted > points[most].wasted))
+            continue;
+        HP_TRY(hp_lab_results_row(lab->results[SHEET_MOST], p->name, &row));
+        const double values[] = {p->latency * 1e-3, p->wasted * 1e-3, p->waste.low * 1e-3,
+                                 p->waste.high * 1e-3};
+        memcpy(row->values, values, sizeof values);
+    }
     return HP_OK;
 }
 
@@ -131,7 +158,8 @@ static enum hp_err fill(struct hp_lab *lab, const struct hp_profile *profile,
         }
         HP_TRY(add_loop(lab, loops[l], points + first, n - first));
     }
-    return add_loop(lab, "all", points, n);
+    HP_TRY(add_loop(lab, "all", points, n));
+    return add_most(lab, points, n);
 }
 
 static enum hp_err attach(void *context, struct hp_session *session)

@@ -72,6 +72,7 @@ static enum hp_err add_block(struct hp_pipe *p, uint32_t block, struct pipe_fed 
         fed->flags |= FED_MEASURED;
     if (p->break_next)
         fed->flags |= FED_BREAK;
+    fed->delay = p->delay_next;
     *added = fed;
     return HP_OK;
 }
@@ -81,6 +82,7 @@ static void added(struct hp_pipe *p, const struct pipe_fed *fed)
     p->fed_tail++;
     p->fed_insns += fed->n;
     p->break_next = false;
+    p->delay_next = 0;
 }
 
 static enum hp_err feed_block(struct hp_pipe *p, const struct hp_batch *batch, size_t i,

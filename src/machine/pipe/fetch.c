@@ -33,10 +33,22 @@ static bool is_known(struct hp_pipe *p)
     return false;
 }
 
+/* Whether a handler runs now, in front of the next block: fetch goes on when it is done. */
+static bool starts_handler(struct hp_pipe *p)
+{
+    struct pipe_fed *fed = fed_at(p, p->fed_at);
+    if (p->fed_index || !fed->delay)
+        return false;
+    p->fetch.from = p->now + fed->delay;
+    fed->delay = 0;
+    p->moved = true;
+    return true;
+}
+
 /* Whether nothing more of the right path can be fetched now. */
 static bool at_end(struct hp_pipe *p)
 {
-    return p->fed_at == p->fed_tail || at_break(p);
+    return p->fed_at == p->fed_tail || at_break(p) || starts_handler(p);
 }
 
 /* --- Lines ------------------------------------------------------------------------------------ */

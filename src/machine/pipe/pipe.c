@@ -294,6 +294,12 @@ enum hp_err hp_pipe_break(struct hp_pipe *pipe)
     return run(pipe);
 }
 
+enum hp_err hp_pipe_interrupt(struct hp_pipe *pipe, uint32_t cycles)
+{
+    pipe->delay_next += cycles;
+    return hp_pipe_break(pipe);
+}
+
 void hp_pipe_measure(struct hp_pipe *pipe, bool measured)
 {
     pipe->measured = measured;

@@ -53,6 +53,7 @@ struct pipe_fed {
     uint32_t n, n_addresses;
     uint16_t cost; /* branch queue */
     uint8_t flags;
+    uint32_t delay; /* with FED_BREAK: cycles of a handler, until it has run */
 };
 
 /* --- The static code, as it is used ----------------------------------------------------------- */
@@ -233,6 +234,7 @@ struct hp_pipe {
     bool moved;          /* something happened in this cycle */
     bool measured;       /* state of feeding */
     bool break_next;     /* before the next block fed */
+    uint32_t delay_next; /* ... and a handler that takes so long */
     bool fetch_measured; /* of what is fetched now; of wrong paths: as of the transfer before */
     bool last_measured;  /* what was fetched last */
     enum hp_err error;
