@@ -3,79 +3,18 @@
  * The file is read twice: first for what says which code was where, then for the samples. So
  * samples need not be in order, and only the former is kept.
  */
-#include "import/import.h"
+#include "import/state.h"
 
 #include "base/base.h"
-#include "import/chains.h"
-#include "import/ibs.h"
-#include "import/itrace/itrace.h"
-#include "import/sampled.h"
 #include "import/spe.h"
-#include "import/stacks.h"
 #include "import/trips.h"
 #include "profiler/exact/exact.h"
 #include "profiler/result.h"
-#include "session/recorded.h"
-#include "session/selection.h"
-
-#include <stdarg.h>
 
 #define MAX_COUNT                                                                                  \
     (UINT64_C(1) << 62) /* of instructions in a profile: the file says nonsense else */
 
-/* What was said by a record about which code was where. */
-struct change {
-    uint64_t time, number; /* those of the same time are in the order of the file */
-    uint32_t type;         /* of the record */
-    int32_t pid, other;    /* of a fork: the parent */
-    struct hp_import_mapping mapping;
-    char *path, *build_id;
-};
-
-/* A name of a thread. */
-struct named {
-    int32_t tid;
-    char name[16];
-};
-
-struct import {
-    const struct hp_import_request *request;
-    struct hp_selection selection;
-    struct hp_perf_reader *reader;
-    struct hp_import_spaces *spaces;
-    struct hp_code *code;
-    struct hp_functions *functions;
-    struct hp_import_stacks *stacks; /* NULL: the event has none */
-    struct hp_import_chains *chains;
-    struct hp_import_sampled *sampled; /* NULL: the event is not of that kind */
-    struct hp_ibs_cpu cpu;
-    bool spe;               /* it is Arm's SPE */
-    struct hp_map64 pid_of; /* tid -> pid */
-    struct hp_profiler *exact, *paths;
-    struct hp_result *result;
-    struct hp_profile *profile;
-    struct change *changes;
-    size_t n_changes, cap_changes;
-    struct named *names;
-    size_t n_names, cap_names;
-    struct hp_map64 name_of; /* tid -> name */
-    struct hp_import_thread *threads;
-    size_t n_threads, cap_threads;
-    struct hp_map64 thread_of; /* pid << 32 | tid */
-    uint32_t attr;             /* the event */
-    uint64_t *n_samples;       /* by event */
-    size_t cap_samples;
-    uint64_t samples, period; /* of the event, and what they stand for */
-    bool whole;               /* the stacks show all of it */
-    uint64_t seen;            /* of that, what the stacks show; 0: their counts stay as they are */
-    uint64_t first, last;     /* times */
-    uint64_t lost, bad, unknown_events;
-    uint64_t aborted, no_place;   /* samples of given up fetches; of unknown instructions */
-    uint64_t filtered;            /* samples of what missed the L3, and of nothing else */
-    struct hp_itrace_sides sides; /* of a trace of instructions */
-};
-
-static void fini(struct import *im)
+static void fini(struct hp_import *im)
 {
     for (size_t i = 0; i < im->n_threads; i++)
         hp_import_thread_fini(&im->threads[i]);
@@ -106,36 +45,21 @@ static void fini(struct import *im)
     hp_profile_free(im->profile);
 }
 
-static void say(const struct import *im, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void say(const struct import *im, const char *format, ...)
-{
-    char text[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    hp_perf_one_line(text);
-    if (im->request->say)
-        im->request->say(im->request->context, text);
-}
-
 /* --- First: what was where -------------------------------------------------------------------- */
 
-static enum hp_err add_change(struct import *im, const struct change *change)
+static enum hp_err add_change(struct hp_import *im, const struct hp_import_change *change)
 {
     HP_TRY(hp_grow(&im->changes, &im->cap_changes, im->n_changes + 1, sizeof *im->changes));
     im->changes[im->n_changes++] = *change;
     return HP_OK;
 }
 
-static enum hp_err take_mapping(struct import *im, const struct hp_perf_record *record,
+static enum hp_err take_mapping(struct hp_import *im, const struct hp_perf_record *record,
                                 uint64_t time)
 {
     struct hp_perf_bytes body = record->body;
     char path[4096], build_id[HP_PERF_BUILD_ID_TEXT] = "";
-    struct change change = {.time = time, .type = PERF_RECORD_MMAP2};
+    struct hp_import_change change = {.time = time, .type = PERF_RECORD_MMAP2};
     change.pid = (int32_t)hp_perf_u32(&body);
     hp_perf_u32(&body);
     change.mapping.start = hp_perf_u64(&body);
@@ -167,11 +91,12 @@ static enum hp_err take_mapping(struct import *im, const struct hp_perf_record *
 }
 
 /* The last name is the one that counts. */
-static enum hp_err take_name(struct import *im, const struct hp_perf_record *record, uint64_t time)
+static enum hp_err take_name(struct hp_import *im, const struct hp_perf_record *record,
+                             uint64_t time)
 {
     struct hp_perf_bytes body = record->body;
     int32_t pid = (int32_t)hp_perf_u32(&body), tid = (int32_t)hp_perf_u32(&body);
-    struct named named = {.tid = tid};
+    struct hp_import_named named = {.tid = tid};
     hp_perf_text(&body, hp_perf_left(&body), named.name, sizeof named.name);
     HP_TRY(hp_map64_put(&im->pid_of, (uint32_t)tid, (uint32_t)pid));
     uint32_t known = hp_map64_get(&im->name_of, (uint32_t)tid);
@@ -184,13 +109,14 @@ static enum hp_err take_name(struct import *im, const struct hp_perf_record *rec
     }
     if (!(record->misc & PERF_RECORD_MISC_COMM_EXEC) || pid != tid)
         return HP_OK;
-    return add_change(im, &(struct change){.time = time, .type = PERF_RECORD_COMM, .pid = pid});
+    return add_change(
+        im, &(struct hp_import_change){.time = time, .type = PERF_RECORD_COMM, .pid = pid});
 }
 
-static enum hp_err take_fork(struct import *im, const struct hp_perf_record *record)
+static enum hp_err take_fork(struct hp_import *im, const struct hp_perf_record *record)
 {
     struct hp_perf_bytes body = record->body;
-    struct change change = {.type = PERF_RECORD_FORK};
+    struct hp_import_change change = {.type = PERF_RECORD_FORK};
     change.pid = (int32_t)hp_perf_u32(&body);
     change.other = (int32_t)hp_perf_u32(&body);
     HP_TRY(hp_map64_put(&im->pid_of, hp_perf_u32(&body), (uint32_t)change.pid));
@@ -199,7 +125,7 @@ static enum hp_err take_fork(struct import *im, const struct hp_perf_record *rec
     return add_change(im, &change);
 }
 
-static enum hp_err take_lost(struct import *im, const struct hp_perf_record *record)
+static enum hp_err take_lost(struct hp_import *im, const struct hp_perf_record *record)
 {
     struct hp_perf_bytes body = record->body;
     if (record->type == PERF_RECORD_LOST)
@@ -209,7 +135,7 @@ static enum hp_err take_lost(struct import *im, const struct hp_perf_record *rec
 }
 
 /* Which events there are samples of. */
-static enum hp_err count_sample(struct import *im, const struct hp_perf_record *record)
+static enum hp_err count_sample(struct hp_import *im, const struct hp_perf_record *record)
 {
     struct hp_perf_sampled sample;
     const struct hp_perf_attrs *attrs = hp_perf_attrs(im->reader);
@@ -226,7 +152,7 @@ static enum hp_err count_sample(struct import *im, const struct hp_perf_record *
     return HP_OK;
 }
 
-static enum hp_err take_side(struct import *im, const struct hp_perf_record *record)
+static enum hp_err take_side(struct hp_import *im, const struct hp_perf_record *record)
 {
     uint64_t time = hp_perf_time_of(hp_perf_attrs(im->reader), record);
     HP_TRY(hp_itrace_sides_take(&im->sides, hp_perf_attrs(im->reader), record));
@@ -244,11 +170,11 @@ static enum hp_err take_side(struct import *im, const struct hp_perf_record *rec
 
 static int by_time(const void *a, const void *b)
 {
-    const struct change *x = a, *y = b;
+    const struct hp_import_change *x = a, *y = b;
     return HP_COMPARE(x->time, y->time) ?: HP_COMPARE(x->number, y->number);
 }
 
-static enum hp_err apply(struct import *im, const struct change *change)
+static enum hp_err apply(struct hp_import *im, const struct hp_import_change *change)
 {
     const char *known = NULL;
     switch (change->type) {
@@ -265,7 +191,7 @@ static enum hp_err apply(struct import *im, const struct change *change)
     }
 }
 
-static enum hp_err read_sides(struct import *im)
+static enum hp_err read_sides(struct hp_import *im)
 {
     struct hp_perf_record record;
     while (hp_perf_next(im->reader, &record))
@@ -290,13 +216,12 @@ static bool has_stacks(const struct hp_perf_attr *attr)
     return attr->sample_type & PERF_SAMPLE_BRANCH_STACK;
 }
 
-static const struct hp_perf_attr *event(const struct import *im)
+static const struct hp_perf_attr *event(const struct hp_import *im)
 {
     return &hp_perf_attrs(im->reader)->all[im->attr];
 }
 
-/* "cycles:u", or what it is in numbers. */
-static void name_event(const struct hp_perf_attr *attr, char *text, size_t size)
+void hp_import_event_name(const struct hp_perf_attr *attr, char *text, size_t size)
 {
     static const char *const hardware[] = {"cycles",       "instructions", "cache-references",
                                            "cache-misses", "branches",     "branch-misses"};
@@ -311,7 +236,7 @@ static void name_event(const struct hp_perf_attr *attr, char *text, size_t size)
 
 /* Which of IBS an event is; HP_IMPORT_SAMPLERS: none. The name tells it where the file does not say
  * which part of the processor has the event. */
-static enum hp_import_sampler ibs_of(const struct import *im, const struct hp_perf_attr *attr)
+static enum hp_import_sampler ibs_of(const struct hp_import *im, const struct hp_perf_attr *attr)
 {
     const char *pmu = hp_perf_pmu(im->reader, attr->type);
     const char *name = *pmu ? pmu : attr->name;
@@ -323,7 +248,7 @@ static enum hp_import_sampler ibs_of(const struct import *im, const struct hp_pe
 }
 
 /* How much there is to be known from an event. */
-static int worth(const struct import *im, uint32_t attr)
+static int worth(const struct hp_import *im, uint32_t attr)
 {
     const struct hp_perf_attr *a = &hp_perf_attrs(im->reader)->all[attr];
     return has_stacks(a) ? 2 : ibs_of(im, a) == HP_IMPORT_OPS;
@@ -331,14 +256,14 @@ static int worth(const struct import *im, uint32_t attr)
 
 /* The one that was asked for; else the first with branch stacks and samples, else with samples of
  * instructions, else with samples. */
-static enum hp_err choose_event(struct import *im)
+static enum hp_err choose_event(struct hp_import *im)
 {
     const struct hp_perf_attrs *attrs = hp_perf_attrs(im->reader);
     const char *asked = im->request->event;
     char name[80];
     uint32_t best = HP_PERF_NO_ATTR;
     for (uint32_t i = 0; i < attrs->n; i++) {
-        name_event(&attrs->all[i], name, sizeof name);
+        hp_import_event_name(&attrs->all[i], name, sizeof name);
         if (!im->n_samples[i] || (asked && strcmp(asked, name) != 0))
             continue;
         if (best == HP_PERF_NO_ATTR || worth(im, i) > worth(im, best))
@@ -357,7 +282,7 @@ static enum hp_err choose_event(struct import *im)
 }
 
 /* The event of SPE, which has no samples: its records are in what was traced. */
-static enum hp_err choose_spe(struct import *im)
+static enum hp_err choose_spe(struct hp_import *im)
 {
     const struct hp_perf_attrs *attrs = hp_perf_attrs(im->reader);
     uint64_t type = hp_perf_aux(im->reader)->info[0];
@@ -375,7 +300,7 @@ static enum hp_err choose_spe(struct import *im)
      PERF_SAMPLE_BRANCH_COND | PERF_SAMPLE_BRANCH_IND_JUMP | PERF_SAMPLE_BRANCH_CALL)
 
 /* Only stacks of all taken branches say what was executed between them. */
-static enum hp_err check_stacks(const struct import *im)
+static enum hp_err check_stacks(const struct hp_import *im)
 {
     uint64_t type = event(im)->branch_type;
     if (!has_stacks(event(im)))
@@ -393,20 +318,21 @@ static enum hp_err check_stacks(const struct import *im)
     return HP_OK;
 }
 
-static enum hp_arch arch_of(const char *machine)
+enum hp_arch hp_import_arch(const char *machine)
 {
     if (strncmp(machine, "arm", 3) == 0)
         return HP_ARCH_ARM;
     return machine[0] ? hp_arch_from_name(machine) : HP_ARCH_X86_64;
 }
 
-static enum hp_err open_parts(struct import *im)
+static enum hp_err open_parts(struct hp_import *im)
 {
     const char *machine = hp_perf_machine(im->reader);
-    enum hp_arch arch = arch_of(machine);
+    enum hp_arch arch = hp_import_arch(machine);
     bool known = arch != HP_ARCH_NONE;
     if (!known)
-        say(im, "there is no decoder for %s: no blocks and branches, only functions", machine);
+        hp_import_say(im, "there is no decoder for %s: no blocks and branches, only functions",
+                      machine);
     HP_TRY(hp_code_new(known ? arch : HP_ARCH_X86_64, &im->code));
     HP_TRY(hp_functions_new(im->code, &im->functions));
     hp_functions_want_lines(im->functions, im->request->lines);
@@ -421,7 +347,7 @@ static enum hp_err open_parts(struct import *im)
 
 /* --- Second: samples -------------------------------------------------------------------------- */
 
-static enum hp_err thread_of(struct import *im, int32_t pid, int32_t tid, uint32_t *index)
+static enum hp_err thread_of(struct hp_import *im, int32_t pid, int32_t tid, uint32_t *index)
 {
     uint64_t key = (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
     *index = hp_map64_get(&im->thread_of, key);
@@ -436,14 +362,14 @@ static enum hp_err thread_of(struct import *im, int32_t pid, int32_t tid, uint32
 }
 
 /* Where the event is of IBS, the other one of IBS is read too, unless one was asked for. */
-static bool is_read(const struct import *im, uint32_t attr)
+bool hp_import_reads(const struct hp_import *im, uint32_t attr)
 {
     const struct hp_perf_attr *a = &hp_perf_attrs(im->reader)->all[attr];
     return attr == im->attr ||
            (im->sampled && !im->request->event && ibs_of(im, a) != HP_IMPORT_SAMPLERS);
 }
 
-static enum hp_err take_ibs(struct import *im, const struct hp_perf_sampled *sample)
+static enum hp_err take_ibs(struct hp_import *im, const struct hp_perf_sampled *sample)
 {
     const struct hp_perf_attr *attr = &hp_perf_attrs(im->reader)->all[sample->attr];
     enum hp_import_sampler sampler = ibs_of(im, attr);
@@ -463,12 +389,12 @@ static enum hp_err take_ibs(struct import *im, const struct hp_perf_sampled *sam
     return hp_sampled_add(im->sampled, sampler, sample, taken.pc, &taken.timing);
 }
 
-static enum hp_err take_sample(struct import *im, const struct hp_perf_record *record)
+static enum hp_err take_sample(struct hp_import *im, const struct hp_perf_record *record)
 {
     struct hp_perf_sampled sample;
     uint32_t thread;
     if (!hp_perf_take_sample(hp_perf_attrs(im->reader), record, &sample) ||
-        sample.attr == HP_PERF_NO_ATTR || !is_read(im, sample.attr))
+        sample.attr == HP_PERF_NO_ATTR || !hp_import_reads(im, sample.attr))
         return HP_OK;
     if (im->sampled)
         HP_TRY(take_ibs(im, &sample));
@@ -489,7 +415,7 @@ static enum hp_err take_sample(struct import *im, const struct hp_perf_record *r
 static enum hp_err take_spe(void *context, const struct hp_aux_piece *piece,
                             const struct hp_spe_sample *taken)
 {
-    struct import *im = context;
+    struct hp_import *im = context;
     uint32_t tid = piece->tid >= 0 ? (uint32_t)piece->tid : taken->context, thread;
     uint32_t pid = hp_map64_get(&im->pid_of, tid);
     struct hp_perf_sampled sample = {.attr = im->attr,
@@ -510,7 +436,7 @@ static enum hp_err take_spe(void *context, const struct hp_aux_piece *piece,
     return hp_sampled_add(im->sampled, HP_IMPORT_OPS, &sample, taken->pc, &taken->timing);
 }
 
-static enum hp_err read_samples(struct import *im)
+static enum hp_err read_samples(struct hp_import *im)
 {
     struct hp_perf_record record;
     if (im->spe && im->sampled)
@@ -543,7 +469,7 @@ static bool is_branch(uint8_t flow)
     return flow != HP_FLOW_NONE && flow != HP_FLOW_SYSCALL && flow != HP_FLOW_TRAP;
 }
 
-static enum hp_err collect_edges(struct import *im, struct edges *edges)
+static enum hp_err collect_edges(struct hp_import *im, struct edges *edges)
 {
     HP_TRY(hp_new(&edges->ends, im->n_threads, sizeof *edges->ends));
     for (size_t i = 0; i < im->n_threads; i++) {
@@ -564,7 +490,7 @@ static enum hp_err collect_edges(struct import *im, struct edges *edges)
 }
 
 /* How many of the sampled events are in the stacks; 0: the event says nothing of that. */
-static uint64_t events_seen(const struct import *im, const struct edges *edges)
+static uint64_t events_seen(const struct hp_import *im, const struct edges *edges)
 {
     const struct hp_perf_attr *attr = event(im);
     uint64_t config = attr->config & UINT32_MAX;
@@ -580,7 +506,7 @@ static uint64_t events_seen(const struct import *im, const struct edges *edges)
 }
 
 /* What the stacks show, for the whole run. */
-static uint64_t estimate(const struct import *im, uint64_t count)
+static uint64_t estimate(const struct hp_import *im, uint64_t count)
 {
     if (!im->seen)
         return count;
@@ -589,11 +515,11 @@ static uint64_t estimate(const struct import *im, uint64_t count)
 
 /* The samples stand for `period` events, of which the stacks show `seen`: each count is multiplied
  * by their ratio. */
-static enum hp_err scale(struct import *im, struct edges *edges)
+static enum hp_err scale(struct hp_import *im, struct edges *edges)
 {
     uint64_t seen = events_seen(im, edges);
     char name[80];
-    name_event(event(im), name, sizeof name);
+    hp_import_event_name(event(im), name, sizeof name);
     bool sane = seen && im->period >= seen / 2 &&
                 (unsigned __int128)edges->instructions * im->period / seen < MAX_COUNT;
     if (!sane)
@@ -614,7 +540,7 @@ static enum hp_err scale(struct import *im, struct edges *edges)
 }
 
 /* As of an engine that counts: how often, not in which order. */
-static enum hp_err count_edges(struct import *im)
+static enum hp_err count_edges(struct hp_import *im)
 {
     struct edges edges HP_CLEANUP(fini_edges) = {0};
     HP_TRY(collect_edges(im, &edges));
@@ -636,7 +562,7 @@ static enum hp_err count_edges(struct import *im)
 }
 
 /* What the detector left out is said, not guessed. */
-static enum hp_err note_pieces(struct import *im, uint64_t paths, uint64_t pieces, uint64_t open)
+static enum hp_err note_pieces(struct hp_import *im, uint64_t paths, uint64_t pieces, uint64_t open)
 {
     HP_TRY(hp_profile_note(im->profile, paths, "paths",
                            "executions of paths lie within a branch stack, from their first branch "
@@ -655,7 +581,7 @@ static struct hp_path_sink *shown_paths(void *context, const struct hp_thread *t
 }
 
 /* The detector runs over each stack. */
-static enum hp_err count_paths(struct import *im)
+static enum hp_err count_paths(struct hp_import *im)
 {
     struct hp_paths_config config = im->selection.paths_config;
     uint64_t paths = 0, pieces = 0, open = 0;
@@ -686,7 +612,7 @@ static enum hp_err count_paths(struct import *im)
 }
 
 /* Adds what was seen of executions of loops; `*cut`: of how many not all. */
-static enum hp_err add_seen(struct import *im, const struct hp_tally64 *seen, uint64_t *whole,
+static enum hp_err add_seen(struct hp_import *im, const struct hp_tally64 *seen, uint64_t *whole,
                             uint64_t *cut)
 {
     for (size_t i = 0; i < seen->n_slots; i++) {
@@ -704,7 +630,7 @@ static enum hp_err add_seen(struct import *im, const struct hp_tally64 *seen, ui
     return HP_OK;
 }
 
-static enum hp_err add_loop_samples(struct import *im, const struct hp_shown *iterations)
+static enum hp_err add_loop_samples(struct hp_import *im, const struct hp_shown *iterations)
 {
     struct hp_psamples row = {0}, *out;
     for (row.item = 0; !im->whole && row.item < iterations->n; row.item++) {
@@ -717,7 +643,7 @@ static enum hp_err add_loop_samples(struct import *im, const struct hp_shown *it
 }
 
 /* The executions of loops that lie within a stack. */
-static enum hp_err count_trips(struct import *im)
+static enum hp_err count_trips(struct hp_import *im)
 {
     struct hp_import_trips trips HP_CLEANUP(hp_import_trips_fini) = {0};
     struct hp_import_walk walk HP_CLEANUP(hp_import_walk_fini) = {0};
@@ -735,7 +661,7 @@ static enum hp_err count_trips(struct import *im)
                            whole);
 }
 
-static enum hp_err note_cycles(struct import *im)
+static enum hp_err note_cycles(struct hp_import *im)
 {
     const struct hp_import_stack_counts *c = &im->stacks->counts;
     HP_TRY(hp_stacks_cycles(im->stacks, im->profile));
@@ -750,10 +676,10 @@ static enum hp_err note_cycles(struct import *im)
                            c->timed);
 }
 
-static enum hp_err note_plain(struct import *im)
+static enum hp_err note_plain(struct hp_import *im)
 {
     char name[80];
-    name_event(event(im), name, sizeof name);
+    hp_import_event_name(event(im), name, sizeof name);
     return hp_profile_note(im->profile, 1, "estimate",
                            "numbers of instructions are %s, estimated from %" PRIu64
                            " samples; blocks, branches and calls are not known",
@@ -764,7 +690,7 @@ static enum hp_err note_plain(struct import *im)
 #define SPE_FILTERS (UINT64_C(7) << 32)
 
 /* The samples of instructions, and what they do not know. */
-static enum hp_err make_sampled(struct import *im)
+static enum hp_err make_sampled(struct hp_import *im)
 {
     const struct hp_perf_attr *attr = event(im);
     bool ops = im->spe || attr->config & HP_IBS_CONFIG_OPS;
@@ -797,7 +723,7 @@ static enum hp_err make_sampled(struct import *im)
                            hp_sampler_about(names[HP_IMPORT_OPS])->unknown);
 }
 
-static enum hp_err make_counts(struct import *im)
+static enum hp_err make_counts(struct hp_import *im)
 {
     bool counted = im->stacks && im->stacks->counts.runs > im->stacks->counts.gaps;
     if (!counted && im->period >= MAX_COUNT)
@@ -822,144 +748,8 @@ static enum hp_err make_counts(struct import *im)
     return HP_OK;
 }
 
-/* --- What else there is to know --------------------------------------------------------------- */
-
-static enum hp_err add_stats(struct import *im)
-{
-    static const struct hp_import_stack_counts none;
-    static const struct hp_import_sampled nothing;
-    const struct hp_import_stack_counts *c = im->stacks ? &im->stacks->counts : &none;
-    const struct hp_import_sampled *s = im->sampled ? im->sampled : &nothing;
-    const struct {
-        const char *name;
-        uint64_t value;
-    } stats[] = {
-        {"samples", im->samples},
-        {"events", im->period},
-        {"stacks", c->stacks},
-        {"branches", c->branches},
-        {"mispredicted", c->mispredicted},
-        {"predicted", c->predicted},
-        {"wrong path", c->wrong_path},
-        {"in the kernel", c->kernel + s->kernel},
-        {"instructions sampled", s->samples[HP_IMPORT_OPS]},
-        {"fetches sampled", s->samples[HP_IMPORT_FETCHES]},
-        {"fetches given up", im->aborted},
-        {"instructions not known", im->no_place},
-        {"samples in unknown code", s->unknown},
-        {"runs", c->runs},
-        {"runs in unknown code", c->gaps},
-        {"impossible runs", c->impossible},
-        {"joined stacks", c->joined},
-        {"runs with cycles", c->timed},
-        {"lost records", im->lost},
-        {"damaged records", im->bad},
-    };
-    for (size_t i = 0; i < sizeof stats / sizeof *stats; i++)
-        if (stats[i].value)
-            HP_TRY(hp_profile_add_stat(im->profile, "import", stats[i].name, HP_STAT_COUNT,
-                                       stats[i].value > INT64_MAX ? INT64_MAX : stats[i].value));
-    return HP_OK;
-}
-
-/* Files whose code is not known, and what that means. The first are said, the others counted. */
-#define SAID 4
-
-static enum hp_err note_files(struct import *im)
-{
-    uint64_t unverified = 0, problems = 0;
-    for (size_t i = 0; i < im->spaces->n_files; i++) {
-        const struct hp_import_file *file = &im->spaces->files[i];
-        unverified += file->code && !file->verified;
-        if (!file->problem[0] || problems++ >= SAID)
-            continue;
-        say(im, "%s: what ran in it is not known", file->problem);
-        HP_TRY(hp_profile_note(im->profile, 1, "file", "%s: what ran in it is not known",
-                               file->problem));
-    }
-    if (problems > SAID) {
-        say(im, "of %" PRIu64 " other files it is not known what ran in them", problems - SAID);
-        HP_TRY(hp_profile_note(im->profile, problems - SAID, "file",
-                               "other files of which it is not known what ran in them"));
-    }
-    if (!unverified)
-        return HP_OK;
-    return hp_profile_note(im->profile, unverified, "unverified",
-                           "files without a recorded build id were taken to be those that ran");
-}
-
-static enum hp_err note_losses(struct import *im)
-{
-    const char *damage = hp_perf_damage(im->reader);
-    if (!hp_perf_machine(im->reader)[0])
-        HP_TRY(hp_profile_note(im->profile, 1, "architecture",
-                               "the file does not say which architecture it is of: taken for %s",
-                               hp_arch_name(arch_of(""))));
-    if (damage[0]) {
-        say(im, "%s: read as far as it goes", damage);
-        HP_TRY(hp_profile_note(im->profile, 1, "damaged", "%s: %s", im->request->path, damage));
-    }
-    if (im->bad)
-        HP_TRY(hp_profile_note(im->profile, im->bad, "damaged",
-                               "records that do not hold what they should were passed over"));
-    if (im->lost)
-        HP_TRY(hp_profile_note(im->profile, im->lost, "lost",
-                               "records were lost while perf recorded"));
-    if (im->unknown_events)
-        HP_TRY(hp_profile_note(im->profile, im->unknown_events, "events",
-                               "samples of events that the file does not describe"));
-    for (uint32_t i = 0; i < hp_perf_attrs(im->reader)->n; i++) {
-        char name[80];
-        name_event(&hp_perf_attrs(im->reader)->all[i], name, sizeof name);
-        if (!is_read(im, i) && im->n_samples[i])
-            HP_TRY(hp_profile_note(im->profile, im->n_samples[i], "events",
-                                   "samples of another event: --event %s", name));
-    }
-    if (im->stacks && im->stacks->counts.gaps)
-        return hp_profile_note(im->profile, im->stacks->counts.gaps, "gaps",
-                               "runs between branches are in code that is not known or does not "
-                               "fit: of %" PRIu64,
-                               im->stacks->counts.runs);
-    return HP_OK;
-}
-
-static enum hp_err add_names(struct import *im)
-{
-    for (size_t i = 0; i < im->n_threads; i++) {
-        uint32_t known = hp_map64_get(&im->name_of, (uint32_t)im->threads[i].info.tid);
-        uint32_t index = hp_result_known_thread(im->result, (uint32_t)i);
-        struct hp_pthread_name *out;
-        if (known == HP_MAP64_NONE || index == HP_PROFILE_NONE)
-            continue;
-        HP_TRY(hp_profile_add_thread_name(im->profile, &out));
-        *out = (struct hp_pthread_name){.thread = index, .command = ""};
-        out->name = out->command = hp_profile_string(im->profile, im->names[known].name);
-        if (!out->name)
-            return hp_fail_nomem();
-    }
-    return HP_OK;
-}
-
-static enum hp_err describe(struct import *im)
-{
-    struct hp_run *run = &im->profile->run;
-    char machine[160];
-    snprintf(machine, sizeof machine, "%s, recorded by perf %s", hp_perf_machine(im->reader),
-             hp_perf_version(im->reader));
-    run->version = hp_profile_string(im->profile, HP_VERSION);
-    run->engine = hp_profile_string(im->profile, "perf");
-    run->machine = hp_profile_string(im->profile, machine);
-    run->arch = hp_code_arch(im->code);
-    run->seconds = im->last > im->first ? (double)(im->last - im->first) * 1e-9 : 0;
-    run->lost = im->lost < INT64_MAX ? im->lost : INT64_MAX;
-    run->runs = 1;
-    if (!run->version || !run->engine || !run->machine)
-        return hp_fail_nomem();
-    return hp_profile_set_command(im->profile, hp_perf_command(im->reader));
-}
-
 /* What can be found in stacks. */
-static enum hp_err check_request(struct import *im)
+static enum hp_err check_request(struct hp_import *im)
 {
     static const struct hp_session_settings nothing;
     const struct hp_session_settings *o = im->request->settings;
@@ -984,7 +774,7 @@ static enum hp_err check_request(struct import *im)
     return HP_OK;
 }
 
-static enum hp_err check_ordered(const struct import *im)
+static enum hp_err check_ordered(const struct hp_import *im)
 {
     if ((!im->selection.paths && !im->selection.loops) || has_stacks(event(im)))
         return HP_OK;
@@ -992,99 +782,30 @@ static enum hp_err check_ordered(const struct import *im)
                    im->request->path);
 }
 
-static enum hp_err make_profile(struct import *im)
+static enum hp_err make_profile(struct hp_import *im)
 {
     const char *what;
     HP_TRY(hp_profile_new(&im->profile));
-    HP_TRY(describe(im));
+    HP_TRY(hp_import_describe(im));
     HP_TRY(make_counts(im));
-    HP_TRY(add_names(im));
-    HP_TRY(add_stats(im));
-    HP_TRY(note_files(im));
-    HP_TRY(note_losses(im));
+    HP_TRY(hp_import_add_names(im));
+    HP_TRY(hp_import_add_stats(im));
+    HP_TRY(hp_import_note_files(im));
+    HP_TRY(hp_import_note_losses(im));
     HP_TRY(hp_profile_settle(im->profile, &what));
     if (what)
-        say(im, "%s", what);
+        hp_import_say(im, "%s", what);
     return HP_OK;
-}
-
-/* --- Traces of instructions ------------------------------------------------------------------- */
-
-/* One that a session takes. */
-struct traced {
-    struct hp_recorded base; /* first */
-    struct import *import;
-    struct hp_itrace_counts counts;
-    char machine[160];
-};
-
-static const char *name_of_thread(void *context, int32_t tid)
-{
-    const struct import *im = context;
-    uint32_t known = hp_map64_get(&im->name_of, (uint32_t)tid);
-    return known == HP_MAP64_NONE ? NULL : im->names[known].name;
-}
-
-static enum hp_err deliver_traced(struct hp_recorded *recorded, struct hp_code *code,
-                                  struct hp_consumer *consumer)
-{
-    struct traced *traced = (struct traced *)recorded;
-    struct import *im = traced->import;
-    const struct hp_itrace_recording recording = {.reader = im->reader,
-                                                  .spaces = im->spaces,
-                                                  .sides = &im->sides,
-                                                  .name = name_of_thread,
-                                                  .context = im};
-    return hp_itrace_deliver(&recording, code, consumer, &traced->counts);
-}
-
-static enum hp_err note_traced(struct hp_recorded *recorded, struct hp_profile *profile)
-{
-    const struct traced *traced = (struct traced *)recorded;
-    struct import *im = traced->import;
-    im->profile = profile;
-    im->attr = HP_PERF_NO_ATTR;
-    enum hp_err err = hp_itrace_note(&traced->counts, profile);
-    if (err == HP_OK)
-        err = note_files(im);
-    if (err == HP_OK)
-        err = note_losses(im);
-    im->profile = NULL;
-    return err;
-}
-
-static enum hp_err take_traced(struct import *im, struct hp_profile **profile)
-{
-    const struct hp_session_settings none = {0};
-    const struct hp_import_request *request = im->request;
-    const struct hp_session_settings *settings = request->settings ? request->settings : &none;
-    struct traced traced = {.base = {.deliver = deliver_traced, .note = note_traced}, .import = im};
-    const struct hp_itrace_kind *kind = hp_itrace_find(im->reader);
-    const char *machine = hp_perf_machine(im->reader);
-    if (machine[0] && arch_of(machine) != hp_itrace_arch(kind))
-        return hp_fail(HP_ERR_FORMAT, "%s: a trace of %s, recorded on %s", request->path,
-                       hp_itrace_name(kind), machine);
-    snprintf(traced.machine, sizeof traced.machine, "%s, recorded by perf %s", machine,
-             hp_perf_version(im->reader));
-    traced.base.run = (struct hp_trace_run){.version = HP_VERSION,
-                                            .engine = "perf",
-                                            .arch = hp_itrace_arch(kind),
-                                            .command = hp_perf_command(im->reader),
-                                            .directory = "",
-                                            .machine = traced.machine};
-    HP_TRY(hp_itrace_sides_settle(&im->sides));
-    return request->trace ? hp_session_keep(settings, &traced.base, request->trace)
-                          : hp_session_take(settings, &traced.base, profile);
 }
 
 enum hp_err hp_import_perf(const struct hp_import_request *request, struct hp_profile **profile)
 {
-    struct import im HP_CLEANUP(fini) = {.request = request};
+    struct hp_import im HP_CLEANUP(fini) = {.request = request};
     *profile = NULL;
     HP_TRY(hp_perf_open(request->path, &im.reader));
     HP_TRY(read_sides(&im));
     if (hp_itrace_find(im.reader) && !request->event)
-        return take_traced(&im, profile);
+        return hp_import_traced(&im, profile);
     HP_TRY(check_request(&im));
     im.spe = !request->event && hp_spe_is_in(im.reader);
     HP_TRY(im.spe ? choose_spe(&im) : choose_event(&im));
