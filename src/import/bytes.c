@@ -2,38 +2,11 @@
 #include "base/base.h"
 #include "import/reader.h"
 
-static bool take(struct hp_perf_bytes *bytes, void *to, size_t n)
-{
-    memset(to, 0, n);
-    if (hp_perf_left(bytes) < n) {
-        bytes->at = bytes->end;
-        bytes->bad = true;
-        return false;
-    }
-    memcpy(to, bytes->at, n);
-    bytes->at += n;
-    return true;
-}
-
-uint32_t hp_perf_u32(struct hp_perf_bytes *bytes)
-{
-    uint32_t value;
-    take(bytes, &value, sizeof value);
-    return bytes->swapped ? __builtin_bswap32(value) : value;
-}
-
-uint64_t hp_perf_u64(struct hp_perf_bytes *bytes)
-{
-    uint64_t value;
-    take(bytes, &value, sizeof value);
-    return bytes->swapped ? __builtin_bswap64(value) : value;
-}
-
 /* A machine of the other byte order puts its bits into each byte from the other end, too. */
 uint64_t hp_perf_flags(struct hp_perf_bytes *bytes)
 {
     uint64_t value;
-    take(bytes, &value, sizeof value);
+    hp_perf_take(bytes, &value, sizeof value);
     if (!bytes->swapped)
         return value;
     value = (value >> 1 & 0x5555555555555555u) | (value & 0x5555555555555555u) << 1;

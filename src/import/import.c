@@ -154,6 +154,8 @@ static enum hp_err count_sample(struct hp_import *im, const struct hp_perf_recor
 
 static enum hp_err take_side(struct hp_import *im, const struct hp_perf_record *record)
 {
+    if (record->type == PERF_RECORD_SAMPLE)
+        return count_sample(im, record);
     uint64_t time = hp_perf_time_of(hp_perf_attrs(im->reader), record);
     HP_TRY(hp_itrace_sides_take(&im->sides, hp_perf_attrs(im->reader), record));
     switch (record->type) {
@@ -163,7 +165,6 @@ static enum hp_err take_side(struct hp_import *im, const struct hp_perf_record *
     case PERF_RECORD_FORK: return take_fork(im, record);
     case PERF_RECORD_LOST:
     case PERF_RECORD_LOST_SAMPLES: return take_lost(im, record);
-    case PERF_RECORD_SAMPLE: return count_sample(im, record);
     default: return HP_OK;
     }
 }
@@ -441,10 +442,12 @@ static enum hp_err read_samples(struct hp_import *im)
     struct hp_perf_record record;
     if (im->spe && im->sampled)
         return hp_spe_read(im->reader, take_spe, im, &im->bad);
-    HP_TRY(hp_perf_rewind(im->reader));
+    hp_perf_rewind(im->reader);
     while (hp_perf_next(im->reader, &record))
         if (record.type == PERF_RECORD_SAMPLE)
             HP_TRY(take_sample(im, &record));
+    for (size_t i = 0; im->stacks && i < im->n_threads; i++)
+        HP_TRY(hp_stacks_end(im->stacks, &im->threads[i]));
     return hp_perf_no_memory(im->reader) ? hp_fail_nomem() : HP_OK;
 }
 
@@ -486,7 +489,7 @@ static enum hp_err collect_edges(struct hp_import *im, struct edges *edges)
         }
         edges->ends[i] = edges->n;
     }
-    return hp_stacks_settle(im->stacks);
+    return hp_stretches_settle(im->stacks);
 }
 
 /* How many of the sampled events are in the stacks; 0: the event says nothing of that. */
@@ -592,7 +595,7 @@ static enum hp_err count_paths(struct hp_import *im)
     config.extra = im->whole ? NULL : shown_paths;
     config.context = &shown;
     HP_TRY(hp_paths_new(im->code, im->functions, &config, &im->paths));
-    HP_TRY(hp_stacks_show(im->stacks, im->threads, im->n_threads, im->paths));
+    HP_TRY(hp_stretches_show(im->stacks, im->threads, im->n_threads, im->paths));
     HP_TRY(im->paths->ops->finish(im->paths, im->result));
     if (!im->whole)
         HP_TRY(hp_shown_paths_finish(&shown, im->paths, (uint32_t)first_path, im->profile));
@@ -647,11 +650,12 @@ static enum hp_err count_trips(struct hp_import *im)
 {
     struct hp_import_trips trips HP_CLEANUP(hp_import_trips_fini) = {0};
     struct hp_import_walk walk HP_CLEANUP(hp_import_walk_fini) = {0};
+    struct hp_import_stretch stretch = {0};
     uint64_t whole = 0, cut = 0;
     HP_TRY(hp_import_trips_init(&trips, im->code, im->functions, im->exact));
-    for (size_t i = 0; i < im->stacks->stretches.n; i++) {
-        HP_TRY(hp_stacks_walk(im->stacks, &im->stacks->stretches.all[i], &walk));
-        HP_TRY(hp_import_trips_add(&trips, &walk, im->stacks->stretches.all[i].sample));
+    while (hp_steps_next(&im->stacks->steps, &stretch)) {
+        HP_TRY(hp_stretches_walk(im->stacks, &stretch, &walk));
+        HP_TRY(hp_import_trips_add(&trips, &walk, stretch.sample));
     }
     HP_TRY(add_seen(im, &trips.seen, &whole, &cut));
     HP_TRY(add_loop_samples(im, &trips.iterations));

@@ -2,6 +2,7 @@
 #include "import/reader.h"
 
 #include "base/base.h"
+#include "import/samples.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -9,7 +10,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#define RECORD_MAX  65535 /* the size of a record has 16 bits */
+#define RECORD_MAX  65535        /* the size of a record has 16 bits */
+#define WINDOW      (256 * 1024) /* stays in a cache of the second level */
 #define PIECE       (256 * 1024)
 #define MAX_ATTRS   1024
 #define MAX_IDS     (1 << 20)  /* of all attributes */
@@ -24,8 +26,10 @@ struct hp_perf_reader {
     bool pipe, swapped;
     uint64_t size;            /* of the file */
     uint64_t at, first, last; /* records: the next, where they begin and end */
-    uint8_t *buffer;          /* a record */
-    bool taken_in;            /* once: attributes and features of a pipe are known */
+    uint8_t *window;          /* bytes of the file */
+    uint64_t window_at;       /* where these are */
+    size_t n_window;
+    bool taken_in; /* once: attributes and features of a pipe are known */
     struct hp_perf_attrs attrs;
     size_t n_ids;
     char machine[64], version[64], cpu[64];
@@ -167,6 +171,7 @@ static bool add_attr(struct hp_perf_reader *r, struct hp_perf_bytes attr, struct
     if (!keep(r, hp_grow(&attrs->all, &attrs->capacity, attrs->n + 1, sizeof *attrs->all)))
         return false;
     attrs->all[attrs->n] = read_attr(attr);
+    attrs->all[attrs->n].layout = hp_perf_layout_of(&attrs->all[attrs->n]);
     r->n_ids += n;
     for (size_t i = 0; i < n; i++) {
         uint64_t id = hp_perf_u64(&ids);
@@ -437,16 +442,16 @@ enum hp_err hp_perf_open(const char *path, struct hp_perf_reader **reader)
     HP_TRY(hp_new(&r, 1, sizeof *r));
     enum hp_err err = open_file(r, path);
     if (err == HP_OK)
-        err = hp_new(&r->buffer, RECORD_MAX + 1, 1);
+        err = hp_new(&r->window, WINDOW, 1);
     if (err == HP_OK)
         err = read_header(r, path);
-    if (err == HP_OK)
-        err = hp_perf_rewind(r);
-    if (err == HP_OK)
-        *reader = r;
-    else
+    if (err != HP_OK) {
         hp_perf_close(r);
-    return err;
+        return err;
+    }
+    hp_perf_rewind(r);
+    *reader = r;
+    return HP_OK;
 }
 
 void hp_perf_close(struct hp_perf_reader *r)
@@ -468,13 +473,13 @@ void hp_perf_close(struct hp_perf_reader *r)
     free(r->pmus);
     free(r->known);
     free(r->command);
-    free(r->buffer);
+    free(r->window);
     free(r->packed);
     free(r->plain);
     free(r);
 }
 
-enum hp_err hp_perf_rewind(struct hp_perf_reader *r)
+void hp_perf_rewind(struct hp_perf_reader *r)
 {
     r->taken_in |= r->at != 0;
     r->at = r->first;
@@ -483,9 +488,7 @@ enum hp_err hp_perf_rewind(struct hp_perf_reader *r)
     r->all_packed = r->all_plain = 0;
     if (r->stream)
         ZSTD_DCtx_reset(r->stream, ZSTD_reset_session_only);
-    if (fseeko(r->file, (off_t)r->first, SEEK_SET) != 0)
-        return hp_fail(HP_ERR_IO, "cannot read the file again: %s", strerror(errno));
-    return HP_OK;
+    r->n_window = 0;
 }
 
 /* --- Compressed records ----------------------------------------------------------------------- */
@@ -578,19 +581,42 @@ static bool next_unpacked(struct hp_perf_reader *r, struct hp_perf_record *recor
     return false;
 }
 
+/* The bytes of the file from the next record on, at least `n` of them; NULL: there are fewer. */
+static const uint8_t *look_at(struct hp_perf_reader *r, size_t n)
+{
+    uint64_t passed = r->at - r->window_at;
+    if (passed <= r->n_window && r->n_window - passed >= n)
+        return r->window + passed;
+    size_t left = passed < r->n_window ? r->n_window - (size_t)passed : 0;
+    memmove(r->window, r->window + r->n_window - left, left);
+    r->window_at = r->at;
+    r->n_window = left;
+    while (r->n_window < n) {
+        size_t got = hp_perf_read_at(r, r->window_at + r->n_window, r->window + r->n_window,
+                                     WINDOW - r->n_window);
+        if (!got)
+            return NULL;
+        r->n_window += got;
+    }
+    return r->window;
+}
+
 static bool next_plain(struct hp_perf_reader *r, struct hp_perf_record *record)
 {
-    struct perf_event_header header;
+    const uint8_t *at;
     if (r->at >= r->last)
         return false;
-    if (r->last - r->at < sizeof header || fread(r->buffer, sizeof header, 1, r->file) != 1)
+    if (r->last - r->at < sizeof(struct perf_event_header) ||
+        !(at = look_at(r, sizeof(struct perf_event_header))))
         return damaged(r, "it is cut off");
-    uint16_t size = take_header(r, r->buffer, record);
+    uint16_t size = take_header(r, at, record);
     if (!size)
         return damaged(r, "the record at byte %" PRIu64 " has an impossible size", r->at);
-    size_t rest = size - sizeof header;
-    if (size > r->last - r->at || fread(r->buffer + sizeof header, 1, rest, r->file) != rest)
+    const uint8_t *whole = size > r->last - r->at ? NULL : look_at(r, size);
+    if (!whole)
         return damaged(r, "it is cut off");
+    if (whole != at)
+        take_header(r, whole, record);
     r->at += size;
     return true;
 }
@@ -601,7 +627,7 @@ static bool pass_data(struct hp_perf_reader *r, uint64_t n)
     if (n > r->last - r->at)
         return damaged(r, "it is cut off");
     r->at += n;
-    return fseeko(r->file, (off_t)r->at, SEEK_SET) == 0 || damaged(r, "it is cut off");
+    return true;
 }
 
 /* An attribute in a pipe: as large as it says, then its ids. */

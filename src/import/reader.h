@@ -15,6 +15,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
+
+/* Where a sample has what all samples of its sort have at the same place: offsets in its body.
+ * Behind `size` bytes is the rest. */
+struct hp_perf_layout {
+    uint8_t ip, tid, time, period; /* HP_PERF_ABSENT: it has none */
+    uint8_t size;
+};
+#define HP_PERF_ABSENT UINT8_MAX
 
 /* What one sort of samples has. */
 struct hp_perf_attr {
@@ -24,6 +33,7 @@ struct hp_perf_attr {
     bool trailers;     /* records that are no samples end with who and when */
     char name[64];     /* "cycles:u"; "": not known */
     uint64_t first_id; /* one of its ids; 0: it has none */
+    struct hp_perf_layout layout;
 };
 
 struct hp_perf_attrs {
@@ -37,8 +47,29 @@ struct hp_perf_bytes {
     const uint8_t *at, *end;
     bool swapped, bad;
 };
-uint32_t hp_perf_u32(struct hp_perf_bytes *bytes);
-uint64_t hp_perf_u64(struct hp_perf_bytes *bytes);
+static inline void hp_perf_take(struct hp_perf_bytes *bytes, void *to, size_t n)
+{
+    if ((size_t)(bytes->end - bytes->at) >= n) {
+        memcpy(to, bytes->at, n);
+        bytes->at += n;
+        return;
+    }
+    memset(to, 0, n);
+    bytes->at = bytes->end;
+    bytes->bad = true;
+}
+static inline uint32_t hp_perf_u32(struct hp_perf_bytes *bytes)
+{
+    uint32_t value;
+    hp_perf_take(bytes, &value, sizeof value);
+    return bytes->swapped ? __builtin_bswap32(value) : value;
+}
+static inline uint64_t hp_perf_u64(struct hp_perf_bytes *bytes)
+{
+    uint64_t value;
+    hp_perf_take(bytes, &value, sizeof value);
+    return bytes->swapped ? __builtin_bswap64(value) : value;
+}
 /* Flags that were written as bits: bit 0 is the first one of the struct. */
 uint64_t hp_perf_flags(struct hp_perf_bytes *bytes);
 /* A text up to the end of the bytes or its own, cut to `size`. */
@@ -81,7 +112,7 @@ void hp_perf_close(struct hp_perf_reader *reader);
 bool hp_perf_next(struct hp_perf_reader *reader, struct hp_perf_record *record);
 
 /* From the first record on again. */
-HP_MUST_CHECK enum hp_err hp_perf_rewind(struct hp_perf_reader *reader);
+void hp_perf_rewind(struct hp_perf_reader *reader);
 
 /* What was wrong; "": nothing. */
 const char *hp_perf_damage(const struct hp_perf_reader *reader);

@@ -80,6 +80,34 @@ static void take_stacks(const struct hp_perf_attr *attr, struct hp_perf_bytes *b
     }
 }
 
+struct hp_perf_layout hp_perf_layout_of(const struct hp_perf_attr *attr)
+{
+    struct hp_perf_layout layout = {0};
+    uint8_t nowhere;
+    const struct {
+        uint64_t bit;
+        uint8_t *at;
+    } parts[] = {{PERF_SAMPLE_IDENTIFIER, &nowhere},  {PERF_SAMPLE_IP, &layout.ip},
+                 {PERF_SAMPLE_TID, &layout.tid},      {PERF_SAMPLE_TIME, &layout.time},
+                 {PERF_SAMPLE_ADDR, &nowhere},        {PERF_SAMPLE_ID, &nowhere},
+                 {PERF_SAMPLE_STREAM_ID, &nowhere},   {PERF_SAMPLE_CPU, &nowhere},
+                 {PERF_SAMPLE_PERIOD, &layout.period}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        bool there = has(attr, parts[i].bit);
+        *parts[i].at = there ? layout.size : HP_PERF_ABSENT;
+        layout.size = (uint8_t)(layout.size + (there ? sizeof(uint64_t) : 0));
+    }
+    return layout;
+}
+
+static uint64_t number_at(struct hp_perf_bytes body, uint8_t at)
+{
+    if (at == HP_PERF_ABSENT)
+        return 0;
+    body.at += at;
+    return hp_perf_u64(&body);
+}
+
 bool hp_perf_take_sample(const struct hp_perf_attrs *attrs, const struct hp_perf_record *record,
                          struct hp_perf_sampled *sample)
 {
@@ -88,20 +116,20 @@ bool hp_perf_take_sample(const struct hp_perf_attrs *attrs, const struct hp_perf
     if (!attrs->n || (sample->attr = attr_of_sample(attrs, body)) == HP_PERF_NO_ATTR)
         return attrs->n != 0;
     const struct hp_perf_attr *attr = &attrs->all[sample->attr];
-    take_if(attr, PERF_SAMPLE_IDENTIFIER, &body);
-    sample->ip = take_if(attr, PERF_SAMPLE_IP, &body);
-    if (has(attr, PERF_SAMPLE_TID)) {
-        sample->pid = (int32_t)hp_perf_u32(&body);
-        sample->tid = (int32_t)hp_perf_u32(&body);
+    const struct hp_perf_layout *layout = &attr->layout;
+    if (hp_perf_left(&body) < layout->size)
+        return false;
+    sample->ip = number_at(body, layout->ip);
+    sample->time = number_at(body, layout->time);
+    sample->period = layout->period != HP_PERF_ABSENT ? number_at(body, layout->period)
+                     : attr->frequency                ? 1
+                                                      : attr->period;
+    if (layout->tid != HP_PERF_ABSENT) {
+        struct hp_perf_bytes ids = {body.at + layout->tid, body.end, body.swapped, false};
+        sample->pid = (int32_t)hp_perf_u32(&ids);
+        sample->tid = (int32_t)hp_perf_u32(&ids);
     }
-    sample->time = take_if(attr, PERF_SAMPLE_TIME, &body);
-    take_if(attr, PERF_SAMPLE_ADDR, &body);
-    take_if(attr, PERF_SAMPLE_ID, &body);
-    take_if(attr, PERF_SAMPLE_STREAM_ID, &body);
-    take_if(attr, PERF_SAMPLE_CPU, &body);
-    sample->period = has(attr, PERF_SAMPLE_PERIOD) ? hp_perf_u64(&body)
-                     : attr->frequency             ? 1
-                                                   : attr->period;
+    body.at += layout->size;
     if (has(attr, PERF_SAMPLE_READ))
         skip_read(attr, &body);
     take_stacks(attr, &body, sample);
@@ -110,27 +138,33 @@ bool hp_perf_take_sample(const struct hp_perf_attrs *attrs, const struct hp_perf
 }
 
 /* Where bytes are the other way round, the first bit of a number is the highest. */
-static uint16_t cycles_of(uint64_t flags, bool swapped)
+static uint64_t cycles_of(uint64_t flags)
 {
-    unsigned cycles = 0;
+    uint64_t cycles = 0;
     for (unsigned i = 0; i < 16; i++)
-        cycles |= (unsigned)(flags >> (4 + i) & 1) << (swapped ? 15 - i : i);
-    return (uint16_t)cycles;
+        cycles |= (flags >> (HP_PERF_CYCLES_SHIFT + i) & 1) << (15 - i);
+    return cycles;
 }
 
-struct hp_perf_branch hp_perf_take_branch(struct hp_perf_sampled *sample)
+/* So are numbers of two bits: this is the one with one. */
+static uint64_t own_flags(uint64_t flags)
 {
-    struct hp_perf_bytes *bytes = &sample->branches;
-    struct hp_perf_branch branch = {.from = hp_perf_u64(bytes), .to = 0};
-    branch.to = hp_perf_u64(bytes);
-    uint64_t flags = hp_perf_flags(bytes);
-    branch.mispredicted = flags & 1;
-    branch.predicted = flags >> 1 & 1;
-    /* Where bytes are the other way round, so are numbers of two bits: this is the one with one. */
-    branch.wrong_path = (flags >> 24 & 3) == (bytes->swapped ? 2 : 1);
-    branch.cycles = cycles_of(flags, bytes->swapped);
-    sample->n_branches--;
-    return branch;
+    uint64_t own = flags & (HP_PERF_MISPREDICTED | HP_PERF_PREDICTED);
+    own |= cycles_of(flags) << HP_PERF_CYCLES_SHIFT;
+    return own | ((flags & HP_PERF_SPECULATED) == UINT64_C(2) << 24 ? HP_PERF_WRONG_PATH : 0);
+}
+
+const uint8_t *hp_perf_branches(const struct hp_perf_sampled *sample, uint64_t *room)
+{
+    struct hp_perf_bytes bytes = sample->branches;
+    if (!bytes.swapped)
+        return bytes.at;
+    for (uint64_t i = 0; i < sample->n_branches; i++) {
+        room[3 * i] = hp_perf_u64(&bytes);
+        room[3 * i + 1] = hp_perf_u64(&bytes);
+        room[3 * i + 2] = own_flags(hp_perf_flags(&bytes));
+    }
+    return (const uint8_t *)room;
 }
 
 /* The end of such a record: pid and tid, time, id, stream, processor, identifier, as far as the

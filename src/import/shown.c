@@ -66,7 +66,7 @@ static void fini_code(struct of_code *c)
  */
 static enum hp_err edge_of(struct of_code *c, uint32_t from, uint32_t to, uint32_t *edge)
 {
-    uint64_t key = (uint64_t)hp_stacks_same_end(c->stacks, from) << 32 | to;
+    uint64_t key = (uint64_t)hp_stretches_same_end(c->stacks, from) << 32 | to;
     *edge = hp_map64_get(&c->edge_of, key);
     if (*edge != HP_MAP64_NONE)
         return HP_OK;
@@ -143,9 +143,10 @@ enum hp_err hp_shown_code(struct hp_import_stacks *stacks, struct hp_result *res
     struct of_code c HP_CLEANUP(fini_code) = {
         .stacks = stacks, .result = result, .profile = hp_result_profile(result)};
     struct hp_import_walk walk HP_CLEANUP(hp_import_walk_fini) = {0};
-    for (size_t i = 0; i < stacks->stretches.n; i++) {
-        HP_TRY(hp_stacks_walk(stacks, &stacks->stretches.all[i], &walk));
-        HP_TRY(show_walk(&c, &walk, stacks->stretches.all[i].sample));
+    struct hp_import_stretch stretch = {0};
+    while (hp_steps_next(&stacks->steps, &stretch)) {
+        HP_TRY(hp_stretches_walk(stacks, &stretch, &walk));
+        HP_TRY(show_walk(&c, &walk, stretch.sample));
     }
     HP_TRY(add_functions(&c));
     HP_TRY(add_blocks(&c));

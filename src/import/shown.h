@@ -7,7 +7,7 @@
 #define HP_IMPORT_SHOWN_H
 
 #include "base/map64.h"
-#include "import/stacks.h"
+#include "import/stretches.h"
 #include "profiler/path/path_index.h"
 #include "profiler/result.h"
 

@@ -36,7 +36,10 @@ void hp_stacks_free(struct hp_import_stacks *s)
     hp_decoder_free(s->decoder);
     hp_map64_fini(&s->run_of);
     hp_map64_fini(&s->end_of);
-    hp_stretches_fini(&s->stretches);
+    hp_steps_fini(&s->steps);
+    free(s->hops);
+    free(s->cycles);
+    free(s->ends);
     free(s->spots);
     free(s->runs);
     free(s->blocks);
@@ -45,6 +48,11 @@ void hp_stacks_free(struct hp_import_stacks *s)
 
 void hp_import_thread_fini(struct hp_import_thread *thread)
 {
+    for (size_t i = 0; i < thread->n_views; i++)
+        hp_hops_fini(&thread->hops[i]);
+    free(thread->hops);
+    free(thread->views);
+    hp_map64_fini(&thread->hops_of);
     hp_tally64_fini(&thread->edges);
     hp_tally64_fini(&thread->orphans);
 }
@@ -115,8 +123,7 @@ static enum hp_err add_block(struct hp_import_stacks *s, const struct hp_import_
     return HP_OK;
 }
 
-/* The block that starts at a spot; HP_NO_ID: its code is not known. */
-static enum hp_err block_at(struct hp_import_stacks *s, uint32_t spot, uint32_t *block)
+enum hp_err hp_stacks_block_at(struct hp_import_stacks *s, uint32_t spot, uint32_t *block)
 {
     struct hp_import_spot *at = &s->spots[spot];
     struct hp_import_place place;
@@ -153,7 +160,7 @@ static enum hp_err walk(struct hp_import_stacks *s, uint32_t from, uint64_t to, 
         return HP_OK;
     }
     for (;;) {
-        HP_TRY(block_at(s, from, &block));
+        HP_TRY(hp_stacks_block_at(s, from, &block));
         if (block == HP_NO_ID)
             break;
         const struct hp_block *b = hp_code_block(s->code, block);
@@ -190,29 +197,149 @@ static enum hp_err run_of(struct hp_import_stacks *s, uint32_t from, uint32_t to
     return hp_map64_put(&s->run_of, key, *run);
 }
 
-static enum hp_err count(struct hp_tally64 *tally, uint32_t high, uint32_t low)
+static enum hp_err count(struct hp_tally64 *tally, uint32_t high, uint32_t low, uint64_t times)
 {
     uint64_t *n = hp_tally64_add(tally, (uint64_t)high << 32 | low);
     if (!n)
         return hp_fail_nomem();
-    ++*n;
+    hp_add_up(n, times);
     return HP_OK;
 }
 
-/* A run was executed, and then what is at `next`. `*run`: it; HP_NO_ID: it is not known. */
+/* A run was executed, and then what is at `next`. */
 static enum hp_err count_run(struct hp_import_stacks *s, struct hp_import_thread *t, uint32_t from,
-                             uint32_t to, bool whole, uint32_t next, uint32_t *run)
+                             uint32_t to, bool whole, uint32_t next)
 {
-    HP_TRY(run_of(s, from, to, whole, run));
+    uint32_t run;
+    HP_TRY(run_of(s, from, to, whole, &run));
     s->counts.runs++;
-    if (s->runs[*run].n)
-        return count(&t->edges, *run, next);
-    *run = HP_NO_ID;
+    if (s->runs[run].n)
+        return count(&t->edges, run, next, 1);
     s->counts.gaps++;
-    return next == HP_NO_ID ? HP_OK : count(&t->orphans, to, next);
+    return next == HP_NO_ID ? HP_OK : count(&t->orphans, to, next, 1);
 }
 
-/* --- Stacks ----------------------------------------------------------------------------------- */
+/* --- Hops ------------------------------------------------------------------------------------- */
+
+static enum hp_err hops_of(struct hp_import_thread *t, uint32_t view, struct hp_import_hops **hops)
+{
+    if (t->now >= t->n_views || t->views[t->now] != view)
+        t->now = hp_map64_get(&t->hops_of, view);
+    if (t->now == HP_MAP64_NONE) {
+        HP_TRY(hp_grow(&t->hops, &t->cap_hops, t->n_views + 1, sizeof *t->hops));
+        HP_TRY(hp_grow(&t->views, &t->cap_views, t->n_views + 1, sizeof *t->views));
+        HP_TRY(hp_map64_put(&t->hops_of, view, (uint32_t)t->n_views));
+        t->now = (uint32_t)t->n_views++;
+        t->hops[t->now] = (struct hp_import_hops){0};
+        t->views[t->now] = view;
+    }
+    *hops = &t->hops[t->now];
+    return HP_OK;
+}
+
+/* What is being taken. */
+struct taking {
+    struct hp_import_stacks *stacks;
+    struct hp_import_thread *thread;
+    struct hp_import_hops *hops;
+    uint32_t view;
+    bool oldest, timed;
+    uint64_t before;      /* the target of the last branch, or HP_HOP_FROM_NOWHERE */
+    uint32_t first, last; /* hops of the open stretch */
+    uint32_t begun;       /* HP_HOP_FIRST: no step yet */
+};
+
+/* What a hop that is seen first is. What is counted of it is told its key, so that the order does
+ * not depend on what is counted when. */
+static enum hp_err look_at(struct taking *k, uint64_t before, uint64_t from, uint64_t to,
+                           struct hp_import_hop *hop)
+{
+    struct hp_import_stacks *s = k->stacks;
+    uint32_t start;
+    *hop = (struct hp_import_hop){
+        .run = HP_NO_ID, .from = HP_NO_ID, .end = HP_NO_ID, .thread = k->thread->info.id};
+    HP_TRY(spot_of(s, k->view, to, &hop->to));
+    if (!from)
+        return HP_OK;
+    HP_TRY(spot_of(s, k->view, from, &hop->from));
+    if (before == HP_HOP_FROM_NOWHERE)
+        return HP_OK;
+    HP_TRY(spot_of(s, k->view, before, &start));
+    HP_TRY(run_of(s, start, hop->from, true, &hop->run));
+    if (s->runs[hop->run].n)
+        return count(&k->thread->edges, hop->run, hop->to, 0);
+    return count(&k->thread->orphans, hop->from, hop->to, 0);
+}
+
+static enum hp_err add_hop(struct taking *k, uint64_t before, uint64_t from, uint64_t to,
+                           struct hp_import_hop_slot **slot)
+{
+    struct hp_import_stacks *s = k->stacks;
+    struct hp_import_hop hop;
+    if (s->n_hops >= HP_HOP_ID)
+        return hp_fail(HP_ERR_FORMAT, "more different branches than there can be");
+    HP_TRY(look_at(k, before, from, to, &hop));
+    HP_TRY(hp_hops_room(k->hops));
+    HP_TRY(hp_grow(&s->hops, &s->cap_hops, s->n_hops + 1, sizeof *s->hops));
+    bool begins = hop.run == HP_NO_ID || !s->runs[hop.run].n;
+    *slot = hp_hops_slot(k->hops, before, from, to);
+    **slot = (struct hp_import_hop_slot){.before = before,
+                                         .from = from,
+                                         .to = to,
+                                         .hop = (uint32_t)s->n_hops | (begins ? HP_HOP_BEGINS : 0)};
+    k->hops->used++;
+    s->hops[s->n_hops++] = hop;
+    return HP_OK;
+}
+
+static inline enum hp_err find_hop(struct taking *k, uint64_t before, uint64_t from, uint64_t to,
+                                   struct hp_import_hop_slot **slot)
+{
+    *slot = hp_hops_slot(k->hops, before, from, to);
+    return (*slot)->hop == UINT32_MAX ? add_hop(k, before, from, to, slot) : HP_OK;
+}
+
+static inline struct hp_import_hop *count_hop(struct hp_import_stacks *s,
+                                              struct hp_import_hop_slot *slot)
+{
+    struct hp_import_hop *hop = &s->hops[slot->hop & HP_HOP_ID];
+    if (__builtin_expect(++slot->count == 0, 0))
+        hop->count++;
+    return hop;
+}
+
+/* --- Stretches -------------------------------------------------------------------------------- */
+
+static enum hp_err end_stretch(struct taking *k)
+{
+    struct hp_import_stacks *s = k->stacks;
+    struct hp_import_hop *first, *last;
+    if (k->first == HP_NO_ID)
+        return HP_OK;
+    first = &s->hops[k->first];
+    last = &s->hops[k->last];
+    if (!first->first || !last->last) {
+        HP_TRY(hp_grow(&s->ends, &s->cap_ends, s->n_ends + 1, sizeof *s->ends));
+        s->ends[s->n_ends++] = (struct hp_import_ends){k->first, k->last};
+        first->first = last->last = true;
+    }
+    k->first = HP_NO_ID;
+    return HP_OK;
+}
+
+static inline enum hp_err step(struct taking *k, uint32_t hop)
+{
+    if (__builtin_expect(hop & HP_HOP_BEGINS, 0)) {
+        HP_TRY(end_stretch(k));
+        k->first = hop & HP_HOP_ID;
+    }
+    *k->stacks->steps.at++ = hop | k->begun;
+    k->begun = 0;
+    k->last = hop & HP_HOP_ID;
+    return HP_OK;
+}
+
+/* --- Tails ------------------------------------------------------------------------------------ */
 
 /* A stack that began elsewhere: what was on top ended where its sample was taken, if all of the
  * thread is known. */
@@ -221,8 +348,7 @@ static enum hp_err end_tail(struct hp_import_stacks *s, struct hp_import_thread 
     if (!t->n_tails)
         return HP_OK;
     struct hp_import_tail tail = t->tails[--t->n_tails];
-    uint32_t run;
-    return t->whole ? count_run(s, t, tail.from, tail.to, false, HP_NO_ID, &run) : HP_OK;
+    return t->whole ? count_run(s, t, tail.from, tail.to, false, HP_NO_ID) : HP_OK;
 }
 
 /* Whether a stack that begins with this branch goes on where one ended: then that tail is on top.
@@ -249,67 +375,68 @@ static enum hp_err begin(struct hp_import_stacks *s, struct hp_import_thread *t,
     struct hp_import_tail oldest = t->tails[0];
     memmove(t->tails, t->tails + 1, (HP_IMPORT_TAILS - 1) * sizeof *t->tails);
     t->n_tails--;
-    uint32_t run;
-    return t->whole ? count_run(s, t, oldest.from, oldest.to, false, HP_NO_ID, &run) : HP_OK;
+    return t->whole ? count_run(s, t, oldest.from, oldest.to, false, HP_NO_ID) : HP_OK;
 }
+
+/* --- Stacks ----------------------------------------------------------------------------------- */
 
 /* The cycles of a branch are those since the branch before it: of the run that it ends. */
-static void add_cycles(struct hp_import_stacks *s, struct hp_import_run *run, uint64_t cycles)
+static enum hp_err add_cycles(struct hp_import_stacks *s, uint32_t hop, uint16_t cycles)
 {
-    if (!cycles) {
-        run->untimed++;
-        return;
+    if (hop >= s->n_cycles) {
+        HP_TRY(hp_grow(&s->cycles, &s->cap_cycles, s->n_hops, sizeof *s->cycles));
+        memset(s->cycles + s->n_cycles, 0, (s->n_hops - s->n_cycles) * sizeof *s->cycles);
+        s->n_cycles = s->n_hops;
     }
-    run->min = run->timed && run->min < cycles ? run->min : cycles;
-    run->max = run->max > cycles ? run->max : cycles;
-    run->timed++;
-    run->cycles += cycles;
-    run->squares += cycles * cycles;
-    s->counts.timed++;
+    struct hp_import_cycles *c = &s->cycles[hop];
+    c->min = c->timed && c->min < cycles ? c->min : cycles;
+    c->max = c->max > cycles ? c->max : cycles;
+    c->timed++;
+    c->cycles += cycles;
+    c->squares += (uint64_t)cycles * cycles;
+    return HP_OK;
 }
 
-static enum hp_err begin_stretch(struct hp_import_stacks *s, const struct hp_import_thread *t,
-                                 uint32_t from, uint32_t to)
+/* A branch that goes on where a stack ended: what ran between both is counted, but no part of a
+ * stack. */
+static enum hp_err count_joined(struct taking *k, uint64_t from, uint64_t to)
 {
-    const struct hp_import_stretch begin = {
-        .thread = t->info.id, .sample = (uint32_t)s->counts.stacks, .from = from, .to = to};
-    return hp_stretches_begin(&s->stretches, &begin);
+    struct hp_import_stacks *s = k->stacks;
+    const struct hp_import_tail tail = k->thread->tails[--k->thread->n_tails];
+    struct hp_import_hop_slot *slot;
+    s->counts.joined++;
+    if (tail.view == k->view) {
+        HP_TRY(find_hop(k, s->spots[tail.from].address, from, to, &slot));
+        count_hop(s, slot)->joined++;
+        return HP_OK;
+    }
+    uint32_t end, next;
+    HP_TRY(spot_of(s, k->view, to, &next));
+    HP_TRY(spot_of(s, k->view, from, &end));
+    return count_run(s, k->thread, tail.from, end, true, next);
 }
 
-/* A branch of user code, oldest first; `before`: the target of the one before it, or HP_NO_ID. */
-static enum hp_err take_branch(struct hp_import_stacks *s, struct hp_import_thread *t,
-                               uint32_t view, const struct hp_perf_branch *branch, bool oldest,
-                               uint32_t *before)
+/* The oldest branch of a stack, or the first behind the kernel: it begins a stretch. */
+static enum hp_err take_first(struct taking *k, uint64_t from, uint64_t to)
 {
-    uint32_t from, to, run = HP_NO_ID;
+    struct hp_import_stacks *s = k->stacks;
+    struct hp_import_hop_slot *slot;
     bool joined = false;
-    HP_TRY(spot_of(s, view, branch->to, &to));
-    if (!branch->from) { /* from outside: as the export writes it */
-        HP_TRY(begin(s, t, oldest && !t->n_tails && !t->edges.used && !t->orphans.used));
-        *before = to;
-        return begin_stretch(s, t, HP_NO_ID, to);
+    if (k->oldest) {
+        HP_TRY(join(s, k->thread, from, &joined));
+        k->thread->whole &= joined;
     }
-    s->counts.branches++;
-    s->counts.mispredicted += branch->mispredicted;
-    s->counts.predicted += branch->predicted;
-    HP_TRY(spot_of(s, view, branch->from, &from));
-    if (oldest) {
-        HP_TRY(join(s, t, branch->from, &joined));
-        s->counts.joined += joined;
-        if (joined)
-            *before = t->tails[--t->n_tails].from;
-        t->whole = t->whole && joined;
-        if (!joined)
-            t->n_tails = 0;
+    if (joined)
+        HP_TRY(count_joined(k, from, to));
+    else if (k->oldest)
+        k->thread->n_tails = 0;
+    HP_TRY(find_hop(k, HP_HOP_FROM_NOWHERE, from, to, &slot));
+    if (!joined) {
+        const struct hp_import_hop *hop = count_hop(s, slot);
+        if (slot->count == 1)
+            HP_TRY(count(&k->thread->orphans, hop->from, hop->to, 0));
     }
-    HP_TRY(*before == HP_NO_ID ? count(&t->orphans, from, to)
-                               : count_run(s, t, *before, from, true, to, &run));
-    *before = to;
-    if (run != HP_NO_ID && !joined)
-        add_cycles(s, &s->runs[run], branch->cycles);
-    if (s->stretches.open && run != HP_NO_ID)
-        return hp_stretches_extend(&s->stretches, run, to);
-    return begin_stretch(s, t, from, to);
+    return step(k, slot->hop);
 }
 
 static bool is_kernel(uint64_t address)
@@ -317,44 +444,129 @@ static bool is_kernel(uint64_t address)
     return address >> 63;
 }
 
-enum hp_err hp_stacks_add(struct hp_import_stacks *s, struct hp_import_thread *t,
-                          struct hp_perf_sampled *sample)
+/* A branch from outside (0: as the export writes it), or one of the kernel. */
+static enum hp_err take_outside(struct taking *k, uint64_t from, uint64_t to)
 {
-    struct hp_perf_branch branches[HP_PERF_MAX_STACK];
-    uint32_t view = hp_spaces_view(s->spaces, sample->pid, sample->time), before = HP_NO_ID;
-    size_t n = 0;
-    bool oldest = true;
-    while (sample->n_branches) {
-        struct hp_perf_branch branch = hp_perf_take_branch(sample);
-        if (branch.wrong_path)
-            s->counts.wrong_path++;
-        else
-            branches[n++] = branch;
+    struct hp_import_thread *t = k->thread;
+    struct hp_import_hop_slot *slot;
+    k->before = HP_HOP_FROM_NOWHERE;
+    if (is_kernel(from | to)) {
+        k->stacks->counts.kernel++;
+        if (is_kernel(to))
+            return HP_OK;
+    } else {
+        HP_TRY(begin(k->stacks, t, k->oldest && !t->n_tails && !t->edges.used && !t->orphans.used));
     }
-    if (!n || view == HP_NO_VIEW)
-        return HP_OK;
-    s->counts.stacks++;
-    s->stretches.open = false;
-    for (; n > 0; n--, oldest = false) {
-        const struct hp_perf_branch *branch = &branches[n - 1];
-        if (is_kernel(branch->from) || is_kernel(branch->to)) {
-            s->counts.kernel++;
-            before = HP_NO_ID;
-            s->stretches.open = false;
-            if (!is_kernel(branch->to)) { /* back from the kernel: what follows starts there */
-                HP_TRY(spot_of(s, view, branch->to, &before));
-                HP_TRY(begin_stretch(s, t, HP_NO_ID, before));
-            }
+    k->before = to;
+    HP_TRY(find_hop(k, HP_HOP_FROM_NOWHERE, 0, to, &slot));
+    return step(k, slot->hop);
+}
+
+/* A branch of user code, behind another one. */
+static inline enum hp_err take_inner(struct taking *k, uint64_t from, uint64_t to, uint64_t flags)
+{
+    struct hp_import_hop_slot *slot;
+    HP_TRY(find_hop(k, k->before, from, to, &slot));
+    count_hop(k->stacks, slot);
+    uint16_t cycles = (uint16_t)(flags >> HP_PERF_CYCLES_SHIFT);
+    if (cycles)
+        HP_TRY(add_cycles(k->stacks, slot->hop & HP_HOP_ID, cycles));
+    return step(k, slot->hop);
+}
+
+/* Oldest first. */
+static enum hp_err take_branches(struct taking *k, const uint8_t *entries, uint64_t n)
+{
+    struct hp_import_stack_counts *counts = &k->stacks->counts;
+    for (; n > 0; n--) {
+        uint64_t entry[3];
+        memcpy(entry, entries + (n - 1) * sizeof entry, sizeof entry);
+        uint64_t from = entry[0], to = entry[1], flags = entry[2];
+        if (__builtin_expect((flags & HP_PERF_SPECULATED) == HP_PERF_WRONG_PATH, 0)) {
+            counts->wrong_path++;
             continue;
         }
-        HP_TRY(take_branch(s, t, view, branch, oldest, &before));
+        if (__builtin_expect(is_kernel(from | to) || !from, 0)) {
+            HP_TRY(take_outside(k, from, to));
+        } else {
+            counts->branches++;
+            counts->mispredicted += flags & HP_PERF_MISPREDICTED;
+            counts->predicted += (flags & HP_PERF_PREDICTED) != 0;
+            HP_TRY(k->before == HP_HOP_FROM_NOWHERE ? take_first(k, from, to)
+                                                    : take_inner(k, from, to, flags));
+            k->before = to;
+        }
+        counts->stacks += k->oldest;
+        k->oldest = false;
     }
-    if (before == HP_NO_ID || is_kernel(sample->ip))
+    return HP_OK;
+}
+
+/* Where the stack ended. */
+static enum hp_err add_tail(struct taking *k, uint64_t ip)
+{
+    struct hp_import_thread *t = k->thread;
+    struct hp_import_tail tail = {.view = k->view, .from = k->stacks->hops[k->last].to};
+    HP_TRY(spot_of(k->stacks, k->view, ip, &tail.to));
+    t->tails[t->n_tails < HP_IMPORT_TAILS ? t->n_tails++ : HP_IMPORT_TAILS - 1] = tail;
+    return HP_OK;
+}
+
+/* Of a process of which nothing is known. */
+static void count_wrong_paths(struct hp_import_stacks *s, const uint8_t *entries, uint64_t n)
+{
+    for (; n > 0; n--) {
+        uint64_t entry[3];
+        memcpy(entry, entries + (n - 1) * sizeof entry, sizeof entry);
+        s->counts.wrong_path += (entry[2] & HP_PERF_SPECULATED) == HP_PERF_WRONG_PATH;
+    }
+}
+
+enum hp_err hp_stacks_add(struct hp_import_stacks *s, struct hp_import_thread *t,
+                          const struct hp_perf_sampled *sample)
+{
+    uint64_t room[3 * HP_PERF_MAX_STACK];
+    struct taking k = {.stacks = s,
+                       .thread = t,
+                       .view = hp_spaces_view(s->spaces, sample->pid, sample->time),
+                       .oldest = true,
+                       .before = HP_HOP_FROM_NOWHERE,
+                       .first = HP_NO_ID,
+                       .begun = HP_HOP_FIRST};
+    const uint8_t *branches = hp_perf_branches(sample, room);
+    if (k.view == HP_NO_VIEW) {
+        count_wrong_paths(s, branches, sample->n_branches);
         return HP_OK;
-    uint32_t ip;
-    HP_TRY(spot_of(s, view, sample->ip, &ip));
-    t->tails[t->n_tails < HP_IMPORT_TAILS ? t->n_tails++ : HP_IMPORT_TAILS - 1] =
-        (struct hp_import_tail){before, ip};
+    }
+    HP_TRY(hops_of(t, k.view, &k.hops));
+    HP_TRY(hp_hops_room(k.hops));
+    HP_TRY(hp_steps_room(&s->steps, sample->n_branches));
+    HP_TRY(take_branches(&k, branches, sample->n_branches));
+    HP_TRY(end_stretch(&k));
+    return k.before == HP_HOP_FROM_NOWHERE || is_kernel(sample->ip) ? HP_OK
+                                                                    : add_tail(&k, sample->ip);
+}
+
+enum hp_err hp_stacks_end(struct hp_import_stacks *s, struct hp_import_thread *t)
+{
+    for (size_t v = 0; v < t->n_views; v++) {
+        const struct hp_import_hops *hops = &t->hops[v];
+        for (size_t i = 0; i < hops->n_slots; i++) {
+            if (hops->slots[i].hop == UINT32_MAX)
+                continue;
+            struct hp_import_hop *hop = &s->hops[hops->slots[i].hop & HP_HOP_ID];
+            bool gap = hop->run == HP_NO_ID || !s->runs[hop->run].n;
+            hop->count = (hop->count << 32) + hops->slots[i].count;
+            if (hop->run != HP_NO_ID) {
+                s->counts.runs += hop->count;
+                s->counts.gaps += gap ? hop->count : 0;
+            }
+            if (!hop->count)
+                continue;
+            HP_TRY(gap ? count(&t->orphans, hop->from, hop->to, hop->count)
+                       : count(&t->edges, hop->run, hop->to, hop->count));
+        }
+    }
     return HP_OK;
 }
 
@@ -362,8 +574,8 @@ enum hp_err hp_stacks_add(struct hp_import_stacks *s, struct hp_import_thread *t
 
 /* Counts by pairs of blocks. */
 struct edges {
-    struct hp_tally64 counts;   /* from << 32 | to */
-    struct hp_map64 ends;       /* end_key() -> the block most often ended by that branch */
+    struct hp_tally64 counts; /* from << 32 | to */
+    struct hp_map64 ends;     /* hp_stacks_end_key() -> the block most often ended by that branch */
     struct hp_tally64 executed; /* by block, as the last one of a run */
 };
 
@@ -383,16 +595,11 @@ static enum hp_err add_edge(struct edges *e, uint32_t from, uint32_t to, uint64_
     return HP_OK;
 }
 
-static uint64_t end_key(uint32_t module, uint64_t branch)
-{
-    return branch ^ hp_hash64(module);
-}
-
 /* NULL: no block was seen to end with that branch. */
 static const struct hp_block *known_end(const struct hp_import_stacks *s, const struct edges *e,
                                         uint32_t module, uint64_t branch, uint32_t *block)
 {
-    *block = hp_map64_get(&e->ends, end_key(module, branch));
+    *block = hp_map64_get(&e->ends, hp_stacks_end_key(module, branch));
     if (*block == HP_MAP64_NONE)
         return NULL;
     const struct hp_block *b = hp_code_block(s->code, *block);
@@ -411,7 +618,7 @@ static enum hp_err learn_end(struct hp_import_stacks *s, struct edges *e, uint32
     hp_add_up(n, times);
     if (known_end(s, e, b->module, b->last, &best) && *hp_tally64_get(&e->executed, best) >= *n)
         return HP_OK;
-    return hp_map64_put(&e->ends, end_key(b->module, b->last), block);
+    return hp_map64_put(&e->ends, hp_stacks_end_key(b->module, b->last), block);
 }
 
 static enum hp_err add_run(struct hp_import_stacks *s, struct edges *e, uint64_t key,
@@ -420,7 +627,7 @@ static enum hp_err add_run(struct hp_import_stacks *s, struct edges *e, uint64_t
     const struct hp_import_run *run = &s->runs[key >> 32];
     uint32_t next = (uint32_t)key, to = HP_NO_ID;
     if (next != HP_NO_ID)
-        HP_TRY(block_at(s, next, &to));
+        HP_TRY(hp_stacks_block_at(s, next, &to));
     for (uint32_t i = 0; i + 1 < run->n; i++)
         HP_TRY(add_edge(e, s->blocks[run->first + i], s->blocks[run->first + i + 1], times));
     uint32_t last = s->blocks[run->first + run->n - 1];
@@ -440,11 +647,11 @@ static enum hp_err add_orphan(struct hp_import_stacks *s, struct edges *e, uint6
     if (err != HP_OK)
         return err == HP_ERR_NOTFOUND ? HP_OK : err;
     if (!known_end(s, e, place.module, at.address, &block)) {
-        HP_TRY(block_at(s, from, &block));
+        HP_TRY(hp_stacks_block_at(s, from, &block));
         if (block == HP_NO_ID || hp_code_block(s->code, block)->insns != 1)
             return HP_OK;
     }
-    HP_TRY(block_at(s, next, &to));
+    HP_TRY(hp_stacks_block_at(s, next, &to));
     return add_edge(e, block, to, times);
 }
 
@@ -471,148 +678,43 @@ enum hp_err hp_stacks_edges(struct hp_import_stacks *s, struct hp_import_thread 
     return HP_OK;
 }
 
-/* --- Stretches -------------------------------------------------------------------------------- */
+/* --- Cycles ----------------------------------------------------------------------------------- */
 
-/* Which block ends with a branch: of several that do, any. */
-static enum hp_err list_ends(struct hp_import_stacks *s)
+static void add_up(struct hp_prun_cycles *out, const struct hp_import_hop *hop,
+                   const struct hp_import_cycles *c)
 {
-    for (; s->n_ends < s->n_runs; s->n_ends++) {
-        const struct hp_import_run *run = &s->runs[s->n_ends];
-        if (!run->n)
-            continue;
-        uint32_t last = s->blocks[run->first + run->n - 1];
-        const struct hp_block *b = hp_code_block(s->code, last);
-        HP_TRY(hp_map64_put(&s->end_of, end_key(b->module, b->last), last));
+    out->unknown += hop->count - hop->joined - c->timed;
+    if (!c->timed)
+        return;
+    out->min = out->count && out->min < c->min ? out->min : c->min;
+    out->max = out->max > c->max ? out->max : c->max;
+    out->count += c->timed;
+    out->cycles += c->cycles;
+    out->squares += c->squares;
+}
+
+enum hp_err hp_stacks_cycles(struct hp_import_stacks *s, struct hp_profile *profile)
+{
+    static const struct hp_import_cycles none;
+    struct hp_prun_cycles *runs HP_CLEANUP(hp_free) = NULL, *out;
+    if (!s->n_cycles)
+        return HP_OK;
+    HP_TRY(hp_new(&runs, s->n_runs, sizeof *runs));
+    for (size_t i = 0; i < s->n_hops; i++) {
+        const struct hp_import_hop *hop = &s->hops[i];
+        if (hop->run != HP_NO_ID && s->runs[hop->run].n)
+            add_up(&runs[hop->run], hop, i < s->n_cycles ? &s->cycles[i] : &none);
     }
-    return HP_OK;
-}
-
-/* A block that ends with the branch at a spot; HP_NO_ID: none is known. */
-static enum hp_err find_end(struct hp_import_stacks *s, uint32_t spot, uint32_t *block)
-{
-    const struct hp_import_spot at = s->spots[spot];
-    struct hp_import_place place;
-    *block = HP_NO_ID;
-    enum hp_err err = hp_spaces_find(s->spaces, s->code, at.view, at.address, &place);
-    if (err != HP_OK)
-        return err == HP_ERR_NOTFOUND ? HP_OK : err;
-    *block = hp_map64_get(&s->end_of, end_key(place.module, at.address));
-    if (*block == HP_MAP64_NONE) {
-        HP_TRY(block_at(s, spot, block));
-        if (*block == HP_NO_ID)
-            return HP_OK;
-    }
-    const struct hp_block *b = hp_code_block(s->code, *block);
-    if (b->module != place.module || b->last != at.address)
-        *block = HP_NO_ID;
-    return HP_OK;
-}
-
-enum hp_err hp_stacks_settle(struct hp_import_stacks *s)
-{
-    uint32_t block;
-    HP_TRY(list_ends(s));
-    for (size_t i = 0; i < s->stretches.n; i++) {
-        const struct hp_import_stretch *stretch = &s->stretches.all[i];
-        HP_TRY(block_at(s, stretch->to, &block));
-        if (stretch->from != HP_NO_ID)
-            HP_TRY(find_end(s, stretch->from, &block));
-    }
-    return HP_OK;
-}
-
-uint32_t hp_stacks_same_end(const struct hp_import_stacks *s, uint32_t block)
-{
-    const struct hp_block *b = hp_code_block(s->code, block), *same;
-    uint32_t end = hp_map64_get(&s->end_of, end_key(b->module, b->last));
-    if (end == HP_MAP64_NONE)
-        return block;
-    same = hp_code_block(s->code, end);
-    return same->module == b->module && same->last == b->last ? end : block;
-}
-
-static enum hp_err put_block(struct hp_import_walk *walk, size_t *n, uint32_t block, bool taken)
-{
-    HP_TRY(hp_grow(&walk->blocks, &walk->cap_blocks, *n + 1, sizeof *walk->blocks));
-    HP_TRY(hp_grow(&walk->taken, &walk->cap_taken, *n + 1, sizeof *walk->taken));
-    walk->blocks[*n] = block;
-    walk->taken[(*n)++] = taken;
-    return HP_OK;
-}
-
-enum hp_err hp_stacks_walk(struct hp_import_stacks *s, const struct hp_import_stretch *stretch,
-                           struct hp_import_walk *walk)
-{
-    size_t n = 0;
-    uint32_t end = HP_NO_ID;
-    HP_TRY(list_ends(s));
-    if (stretch->from != HP_NO_ID)
-        HP_TRY(find_end(s, stretch->from, &end));
-    if (end != HP_NO_ID)
-        HP_TRY(put_block(walk, &n, end, true));
-    for (size_t i = 0; i < stretch->n; i++) {
-        const struct hp_import_run *run = &s->runs[s->stretches.runs[stretch->first + i]];
-        for (uint32_t k = 0; k < run->n; k++)
-            HP_TRY(put_block(walk, &n, s->blocks[run->first + k], k + 1 == run->n));
-    }
-    HP_TRY(block_at(s, stretch->to, &end));
-    if (end != HP_NO_ID)
-        HP_TRY(put_block(walk, &n, end, false));
-    walk->n = n ? n - 1 : 0;
-    return HP_OK;
-}
-
-enum hp_err hp_stacks_cycles(const struct hp_import_stacks *s, struct hp_profile *profile)
-{
+    for (size_t i = 0; i < s->n_runs; i++)
+        s->counts.timed += runs[i].count;
     for (size_t i = 0; s->counts.timed && i < s->n_runs; i++) {
         const struct hp_import_run *run = &s->runs[i];
-        struct hp_prun_cycles *out;
-        if (!run->timed && !run->untimed)
+        if (!runs[i].count && !runs[i].unknown)
             continue;
         HP_TRY(hp_profile_add_run_cycles(profile, &out));
-        *out = (struct hp_prun_cycles){.first = s->blocks[run->first],
-                                       .last = s->blocks[run->first + run->n - 1],
-                                       .count = run->timed,
-                                       .cycles = run->cycles,
-                                       .squares = run->squares,
-                                       .min = run->min,
-                                       .max = run->max,
-                                       .unknown = run->untimed};
+        *out = runs[i];
+        out->first = s->blocks[run->first];
+        out->last = s->blocks[run->first + run->n - 1];
     }
-    return HP_OK;
-}
-
-static void show(struct hp_profiler *profiler, void *state, const struct hp_code *code,
-                 const struct hp_import_walk *walk)
-{
-    const struct hp_event cut = {.kind = HP_EVENT_DISCONTINUITY};
-    for (size_t i = 0; i < walk->n; i += HP_BATCH_MAX) {
-        size_t rest = walk->n - i;
-        const struct hp_batch batch = {.code = code,
-                                       .table = hp_code_blocks(code),
-                                       .blocks = walk->blocks + i,
-                                       .taken = walk->taken + i,
-                                       .n = rest < HP_BATCH_MAX ? rest : HP_BATCH_MAX};
-        profiler->ops->batch(state, &batch);
-    }
-    profiler->ops->event(state, &cut);
-}
-
-enum hp_err hp_stacks_show(struct hp_import_stacks *s, const struct hp_import_thread *threads,
-                           size_t n, struct hp_profiler *profiler)
-{
-    const struct hp_event end = {.kind = HP_EVENT_END, .exact = true};
-    struct hp_import_walk walk HP_CLEANUP(hp_import_walk_fini) = {0};
-    void **states HP_CLEANUP(hp_free) = NULL;
-    HP_TRY(hp_new((void *)&states, n, sizeof *states));
-    for (size_t i = 0; i < n; i++)
-        HP_TRY(profiler->ops->start_thread(profiler, &threads[i].info, &states[i]));
-    for (size_t i = 0; i < s->stretches.n; i++) {
-        HP_TRY(hp_stacks_walk(s, &s->stretches.all[i], &walk));
-        s->shown = s->stretches.all[i].sample;
-        show(profiler, states[s->stretches.all[i].thread], s->code, &walk);
-    }
-    for (size_t i = 0; i < n; i++)
-        profiler->ops->event(states[i], &end);
     return HP_OK;
 }

@@ -6,6 +6,9 @@
  * newer one. Such a *run* is a few blocks of the program's code, each of which falls through into
  * the next. The block that the oldest branch ends began somewhere unknown, unless the last stack of
  * the thread ended where this one begins.
+ *
+ * While stacks are taken, only hops are counted, by their addresses (hops.h). Code is looked at
+ * once for each.
  */
 #ifndef HP_IMPORT_STACKS_H
 #define HP_IMPORT_STACKS_H
@@ -14,9 +17,9 @@
 #include "base/tally64.h"
 #include "hotpath/profiler.h"
 #include "hotpath/stream.h"
+#include "import/hops.h"
 #include "import/samples.h"
 #include "import/spaces.h"
-#include "import/stretches.h"
 
 /* An address in a view. */
 struct hp_import_spot {
@@ -28,26 +31,50 @@ struct hp_import_spot {
 
 /* Blocks that ran one after the other. */
 struct hp_import_run {
-    uint32_t first, n;                         /* of `blocks`; 0: there is no such straight run */
-    uint64_t timed, cycles, squares, min, max; /* times that its cycles are known */
-    uint64_t untimed;
+    uint32_t first, n; /* of `blocks`; 0: there is no such straight run */
+};
+
+/* Recorded cycles. */
+struct hp_import_cycles {
+    uint64_t timed, cycles, squares; /* times that they are known, their sums */
+    uint16_t min, max;
+};
+
+struct hp_import_hop {
+    uint32_t run;      /* HP_NO_ID: none, what was before is not known */
+    uint32_t from, to; /* spots; from HP_NO_ID: from outside */
+    uint32_t thread;
+    bool first, last; /* of a stretch that is in `ends` */
+    uint32_t end;     /* of one that begins a stretch: a block that ends there, or HP_NO_ID */
+    uint64_t count;   /* in 2^32, beside those of its slot; in the end all */
+    uint64_t joined;  /* of these, between two stacks */
+};
+
+/* The first and the last hop of a stretch. */
+struct hp_import_ends {
+    uint32_t first, last;
 };
 
 /* Where a thread was when its last sample was taken. */
 struct hp_import_tail {
+    uint32_t view;
     uint32_t from, to; /* spots: the target of the newest branch, the instruction pointer */
 };
 #define HP_IMPORT_TAILS 16
 
 struct hp_import_thread {
     struct hp_thread info;
+    struct hp_import_hops *hops; /* by view that it was seen in */
+    uint32_t *views;             /* which these are */
+    size_t n_views, cap_hops, cap_views;
+    struct hp_map64 hops_of;   /* view -> index */
+    uint32_t now;              /* the index that was used last */
     struct hp_tally64 edges;   /* run << 32 | spot that followed (HP_NO_ID: not known) */
     struct hp_tally64 orphans; /* spot of a branch << 32 | spot of its target */
     struct hp_import_tail
         tails[HP_IMPORT_TAILS]; /* of stacks that may go on, the last one on top */
     uint32_t n_tails;
-    bool whole;    /* each stack began where one before ended */
-    uint64_t self; /* periods of its samples */
+    bool whole; /* each stack began where one before ended */
 };
 
 struct hp_import_stack_counts {
@@ -75,9 +102,14 @@ struct hp_import_stacks {
     uint32_t *blocks;
     size_t n_blocks, cap_blocks;
     uint32_t n_segments;
-    struct hp_import_stretches stretches;
+    struct hp_import_hop *hops;
+    size_t n_hops, cap_hops;
+    struct hp_import_cycles *cycles; /* by hop, as far as there are any */
+    size_t n_cycles, cap_cycles;
+    struct hp_import_steps steps;
+    struct hp_import_ends *ends; /* of stretches, each hop at least once as what it is in some */
+    size_t n_ends, cap_ends;
     struct hp_map64 end_of; /* module and branch -> a block that ends there; see hp_stacks_walk() */
-    size_t n_ends;          /* runs that it is of */
     uint32_t shown;         /* the sample whose stretch is being shown */
     struct hp_import_stack_counts counts;
 };
@@ -89,31 +121,27 @@ void hp_stacks_free(struct hp_import_stacks *stacks);
 
 /* Takes the stack of a sample of a thread. HP_ERR_NOMEM. */
 enum hp_err hp_stacks_add(struct hp_import_stacks *stacks, struct hp_import_thread *thread,
-                          struct hp_perf_sampled *sample);
+                          const struct hp_perf_sampled *sample);
+
+/* Adds up the counts of a thread, when all samples were taken. HP_ERR_NOMEM. */
+enum hp_err hp_stacks_end(struct hp_import_stacks *stacks, struct hp_import_thread *thread);
 
 /* The thread's edges, when it has ended; free(). HP_ERR_NOMEM. */
 enum hp_err hp_stacks_edges(struct hp_import_stacks *stacks, struct hp_import_thread *thread,
                             struct hp_edge_count **edges, size_t *n);
 
-/* Finds the blocks at the ends of all stretches, which the code map does not have yet: before
- * anything else looks at it. HP_ERR_NOMEM. */
-enum hp_err hp_stacks_settle(struct hp_import_stacks *stacks);
+/* The block that starts at a spot; HP_NO_ID: its code is not known. HP_ERR_NOMEM. */
+enum hp_err hp_stacks_block_at(struct hp_import_stacks *stacks, uint32_t spot, uint32_t *block);
 
-/* Spells out a stretch. Its first block is one that ends with the oldest branch, if one is known;
- * where that began is not. HP_ERR_NOMEM. */
-enum hp_err hp_stacks_walk(struct hp_import_stacks *stacks, const struct hp_import_stretch *stretch,
-                           struct hp_import_walk *walk);
+/* For a table of branches and the blocks that they end. */
+static inline uint64_t hp_stacks_end_key(uint32_t module, uint64_t branch)
+{
+    return branch ^ hp_hash64(module);
+}
 
-/* Of blocks that end with the same branch, always the same one. After hp_stacks_settle(). */
-uint32_t hp_stacks_same_end(const struct hp_import_stacks *stacks, uint32_t block);
-
-/* Adds the cycles of runs to a profile that has the code. Nothing where none are known.
- * HP_ERR_NOMEM. */
-enum hp_err hp_stacks_cycles(const struct hp_import_stacks *stacks, struct hp_profile *profile);
-
-/* Shows all stretches to a profiler, each between two discontinuities. HP_ERR_NOMEM. */
-enum hp_err hp_stacks_show(struct hp_import_stacks *stacks, const struct hp_import_thread *threads,
-                           size_t n, struct hp_profiler *profiler);
+/* Adds the cycles of runs to a profile that has the code, when the edges of all threads are known.
+ * Nothing where none are known. HP_ERR_NOMEM. */
+enum hp_err hp_stacks_cycles(struct hp_import_stacks *stacks, struct hp_profile *profile);
 
 void hp_import_thread_fini(struct hp_import_thread *thread);
 
