@@ -7,6 +7,21 @@
 #define CHUNK       (UINT32_C(1) << 18) /* steps */
 #define NO_STEP     UINT32_MAX          /* behind the last one of a chunk */
 
+struct hp_import_hop_slot *hp_hops_slot(const struct hp_import_hops *h, uint64_t before,
+                                        uint64_t from, uint64_t to)
+{
+    struct hp_import_hop_slot *home = hp_hops_home(h, before, from, to), *slot = home;
+    while (slot->hop != UINT32_MAX && !hp_hops_is(slot, before, from, to))
+        if (++slot == h->slots + h->n_slots)
+            slot = h->slots;
+    if (slot->hop == UINT32_MAX || slot->count <= home->count)
+        return slot;
+    struct hp_import_hop_slot kept = *home; /* all from its home to here are in use */
+    *home = *slot;
+    *slot = kept;
+    return home;
+}
+
 enum hp_err hp_hops_room(struct hp_import_hops *h)
 {
     if (2 * (h->used + 1) <= h->n_slots)

@@ -15,7 +15,7 @@
 
 /* How an id is kept beside its counts and among steps. */
 #define HP_HOP_BEGINS (UINT32_C(1) << 31) /* it is where a stretch begins */
-#define HP_HOP_FIRST  (UINT32_C(1) << 30) /* of a sample; steps only */
+#define HP_HOP_FIRST  (UINT32_C(1) << 30) /* of a stack; steps only */
 #define HP_HOP_ID     (HP_HOP_FIRST - 1)
 
 #define HP_HOP_FROM_NOWHERE UINT64_MAX /* in the place of an address that is not known */
@@ -33,19 +33,24 @@ struct hp_import_hops {
     unsigned shift;       /* of a hash, to a slot */
 };
 
-/* The slot of a hop, or the empty one where it belongs. There are slots. */
-static inline struct hp_import_hop_slot *hp_hops_slot(const struct hp_import_hops *hops,
+/* Where the search for a hop begins. There are slots. */
+static inline struct hp_import_hop_slot *hp_hops_home(const struct hp_import_hops *hops,
                                                       uint64_t before, uint64_t from, uint64_t to)
 {
     uint64_t hash = (from * UINT64_C(0x9e3779b97f4a7c15)) ^ (to * UINT64_C(0xc2b2ae3d27d4eb4f));
-    hash += before * UINT64_C(0xd6e8feb86659fd93);
-    for (size_t i = hash >> hops->shift;; i = (i + 1) & (hops->n_slots - 1)) {
-        struct hp_import_hop_slot *slot = &hops->slots[i];
-        if (((slot->before ^ before) | (slot->from ^ from) | (slot->to ^ to)) == 0 ||
-            slot->hop == UINT32_MAX)
-            return slot;
-    }
+    return &hops->slots[(hash + before * UINT64_C(0xd6e8feb86659fd93)) >> hops->shift];
 }
+
+static inline bool hp_hops_is(const struct hp_import_hop_slot *slot, uint64_t before, uint64_t from,
+                              uint64_t to)
+{
+    return ((slot->before ^ before) | (slot->from ^ from) | (slot->to ^ to)) == 0;
+}
+
+/* The slot of a hop, or the empty one where it belongs. Of those that share a home, the most
+ * frequent gets it. */
+struct hp_import_hop_slot *hp_hops_slot(const struct hp_import_hops *hops, uint64_t before,
+                                        uint64_t from, uint64_t to);
 
 /* Makes sure that one more hop has room; slots may move. HP_ERR_NOMEM. */
 enum hp_err hp_hops_room(struct hp_import_hops *hops);
@@ -57,6 +62,7 @@ struct hp_import_steps {
     uint32_t **chunks;
     size_t n_chunks, cap_chunks;
     uint32_t *at, *end; /* where the next one is put */
+    bool keep;          /* else there are never more than those of a stack */
 };
 
 /* Makes sure that `n` steps, few enough for a chunk, have room behind `at`. HP_ERR_NOMEM. */

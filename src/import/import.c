@@ -25,7 +25,7 @@ static void fini(struct hp_import *im)
     free(im->changes);
     free(im->names);
     free(im->threads);
-    free(im->n_samples);
+    free(im->sums);
     hp_itrace_sides_fini(&im->sides);
     hp_map64_fini(&im->name_of);
     hp_map64_fini(&im->pid_of);
@@ -147,8 +147,11 @@ static enum hp_err count_sample(struct hp_import *im, const struct hp_perf_recor
         im->unknown_events++;
         return HP_OK;
     }
-    HP_TRY(hp_grow(&im->n_samples, &im->cap_samples, attrs->n, sizeof *im->n_samples));
-    im->n_samples[sample.attr]++;
+    HP_TRY(hp_grow(&im->sums, &im->cap_sums, attrs->n, sizeof *im->sums));
+    struct hp_import_sum *sum = &im->sums[sample.attr];
+    sum->samples++;
+    hp_add_up(&sum->period, sample.period);
+    sum->branches += sample.n_branches;
     return HP_OK;
 }
 
@@ -199,8 +202,7 @@ static enum hp_err read_sides(struct hp_import *im)
         HP_TRY(take_side(im, &record));
     if (hp_perf_no_memory(im->reader))
         return hp_fail_nomem();
-    HP_TRY(hp_grow(&im->n_samples, &im->cap_samples, hp_perf_attrs(im->reader)->n + 1,
-                   sizeof *im->n_samples));
+    HP_TRY(hp_grow(&im->sums, &im->cap_sums, hp_perf_attrs(im->reader)->n + 1, sizeof *im->sums));
     HP_TRY(hp_spaces_new(im->request->files, im->request->n_files, &im->spaces));
     for (size_t i = 0; i < im->n_changes; i++)
         im->changes[i].number = i;
@@ -215,6 +217,11 @@ static enum hp_err read_sides(struct hp_import *im)
 static bool has_stacks(const struct hp_perf_attr *attr)
 {
     return attr->sample_type & PERF_SAMPLE_BRANCH_STACK;
+}
+
+static bool has_chains(const struct hp_perf_attr *attr)
+{
+    return attr->sample_type & PERF_SAMPLE_CALLCHAIN;
 }
 
 static const struct hp_perf_attr *event(const struct hp_import *im)
@@ -265,7 +272,7 @@ static enum hp_err choose_event(struct hp_import *im)
     uint32_t best = HP_PERF_NO_ATTR;
     for (uint32_t i = 0; i < attrs->n; i++) {
         hp_import_event_name(&attrs->all[i], name, sizeof name);
-        if (!im->n_samples[i] || (asked && strcmp(asked, name) != 0))
+        if (!im->sums[i].samples || (asked && strcmp(asked, name) != 0))
             continue;
         if (best == HP_PERF_NO_ATTR || worth(im, i) > worth(im, best))
             best = i;
@@ -326,6 +333,17 @@ enum hp_arch hp_import_arch(const char *machine)
     return machine[0] ? hp_arch_from_name(machine) : HP_ARCH_X86_64;
 }
 
+/* The order of branches is kept where it is needed: for paths and loops, and to know how sure
+ * counts are. If the stacks may show all of the run, these are exact. */
+static enum hp_err open_stacks(struct hp_import *im)
+{
+    const struct hp_import_sum *sum = &im->sums[im->attr];
+    HP_TRY(hp_stacks_new(im->spaces, im->code, &im->stacks));
+    im->stacks->steps.keep =
+        im->selection.paths || im->selection.loops || sum->branches < sum->period;
+    return HP_OK;
+}
+
 static enum hp_err open_parts(struct hp_import *im)
 {
     const char *machine = hp_perf_machine(im->reader);
@@ -339,7 +357,7 @@ static enum hp_err open_parts(struct hp_import *im)
     hp_functions_want_lines(im->functions, im->request->lines);
     HP_TRY(hp_chains_new(im->spaces, im->code, im->functions, &im->chains));
     if (has_stacks(event(im)) && known)
-        HP_TRY(hp_stacks_new(im->spaces, im->code, &im->stacks));
+        HP_TRY(open_stacks(im));
     im->cpu = hp_ibs_cpu_of(hp_perf_cpu(im->reader));
     if (known && (im->spe || ibs_of(im, event(im)) != HP_IMPORT_SAMPLERS))
         HP_TRY(hp_sampled_new(im->spaces, im->code, im->functions, &im->sampled));
@@ -408,7 +426,8 @@ static enum hp_err take_sample(struct hp_import *im, const struct hp_perf_record
         im->first = im->first && im->first < sample.time ? im->first : sample.time;
         im->last = im->last > sample.time ? im->last : sample.time;
     }
-    HP_TRY(hp_chains_add(im->chains, thread, &sample));
+    if (!im->stacks || has_chains(event(im)))
+        HP_TRY(hp_chains_add(im->chains, thread, &sample));
     return im->stacks ? hp_stacks_add(im->stacks, &im->threads[thread], &sample) : HP_OK;
 }
 
@@ -449,6 +468,36 @@ static enum hp_err read_samples(struct hp_import *im)
     for (size_t i = 0; im->stacks && i < im->n_threads; i++)
         HP_TRY(hp_stacks_end(im->stacks, &im->threads[i]));
     return hp_perf_no_memory(im->reader) ? hp_fail_nomem() : HP_OK;
+}
+
+/* Passes over the samples of the event again. */
+static enum hp_err read_again(struct hp_import *im,
+                              enum hp_err (*take)(struct hp_import *im, uint32_t thread,
+                                                  struct hp_perf_sampled *sample))
+{
+    struct hp_perf_record record;
+    struct hp_perf_sampled sample;
+    uint32_t thread;
+    hp_perf_rewind(im->reader);
+    while (hp_perf_next(im->reader, &record)) {
+        if (record.type != PERF_RECORD_SAMPLE ||
+            !hp_perf_take_sample(hp_perf_attrs(im->reader), &record, &sample) ||
+            sample.attr != im->attr)
+            continue;
+        HP_TRY(thread_of(im, sample.pid, sample.tid, &thread));
+        HP_TRY(take(im, thread, &sample));
+    }
+    return hp_perf_no_memory(im->reader) ? hp_fail_nomem() : HP_OK;
+}
+
+static enum hp_err take_chain(struct hp_import *im, uint32_t thread, struct hp_perf_sampled *sample)
+{
+    return hp_chains_add(im->chains, thread, sample);
+}
+
+static enum hp_err take_order(struct hp_import *im, uint32_t thread, struct hp_perf_sampled *sample)
+{
+    return hp_stacks_order(im->stacks, &im->threads[thread], sample);
 }
 
 /* --- What the stacks stand for ---------------------------------------------------------------- */
@@ -732,6 +781,8 @@ static enum hp_err make_counts(struct hp_import *im)
     bool counted = im->stacks && im->stacks->counts.runs > im->stacks->counts.gaps;
     if (!counted && im->period >= MAX_COUNT)
         return hp_fail(HP_ERR_FORMAT, "%s: its counts are impossible", im->request->path);
+    if (im->stacks && !counted && !has_chains(event(im)))
+        HP_TRY(read_again(im, take_chain));
     HP_TRY(hp_result_new(im->code, im->functions, im->profile, &im->result));
     HP_TRY(counted ? count_edges(im) : note_plain(im));
     if (counted && im->selection.loops)
@@ -739,6 +790,8 @@ static enum hp_err make_counts(struct hp_import *im)
     if (counted && im->selection.paths)
         HP_TRY(count_paths(im));
     HP_TRY(hp_result_code(im->result));
+    if (counted && !im->whole && !im->stacks->steps.keep)
+        HP_TRY(read_again(im, take_order));
     if (counted && !im->whole)
         HP_TRY(hp_shown_code(im->stacks, im->result));
     if (counted)

@@ -106,8 +106,8 @@ enum hp_err hp_import_note_losses(struct hp_import *im)
     for (uint32_t i = 0; i < hp_perf_attrs(im->reader)->n; i++) {
         char name[80];
         hp_import_event_name(&hp_perf_attrs(im->reader)->all[i], name, sizeof name);
-        if (!hp_import_reads(im, i) && im->n_samples[i])
-            HP_TRY(hp_profile_note(im->profile, im->n_samples[i], "events",
+        if (!hp_import_reads(im, i) && im->sums[i].samples)
+            HP_TRY(hp_profile_note(im->profile, im->sums[i].samples, "events",
                                    "samples of another event: --event %s", name));
     }
     if (im->stacks && im->stacks->counts.gaps)

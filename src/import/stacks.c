@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "import/stacks.h"
+#include "import/stacks_impl.h"
 
 #include "base/base.h"
 
@@ -59,7 +59,7 @@ void hp_import_thread_fini(struct hp_import_thread *thread)
 
 /* --- Addresses and blocks --------------------------------------------------------------------- */
 
-static enum hp_err spot_of(struct hp_import_stacks *s, uint32_t view, uint64_t address,
+enum hp_err hp_stacks_spot(struct hp_import_stacks *s, uint32_t view, uint64_t address,
                            uint32_t *spot)
 {
     *spot = hp_map64_get(&s->spot_of[view], address);
@@ -175,16 +175,16 @@ static enum hp_err walk(struct hp_import_stacks *s, uint32_t from, uint64_t to, 
             s->counts.impossible++;
             break;
         }
-        HP_TRY(spot_of(s, view, b->end, &from));
+        HP_TRY(hp_stacks_spot(s, view, b->end, &from));
     }
     s->n_blocks = first;
     return HP_OK;
 }
 
-/* The two kinds of runs between the same spots have numbers of their own: bit 31 of the key. */
-static enum hp_err run_of(struct hp_import_stacks *s, uint32_t from, uint32_t to, bool whole,
+enum hp_err hp_stacks_run(struct hp_import_stacks *s, uint32_t from, uint32_t to, bool whole,
                           uint32_t *run)
 {
+    /* The two kinds of runs between the same spots have numbers of their own. */
     uint64_t key = (uint64_t)from << 32 | to | (whole ? 0 : UINT32_C(1) << 31);
     *run = hp_map64_get(&s->run_of, key);
     if (*run != HP_MAP64_NONE)
@@ -197,7 +197,7 @@ static enum hp_err run_of(struct hp_import_stacks *s, uint32_t from, uint32_t to
     return hp_map64_put(&s->run_of, key, *run);
 }
 
-static enum hp_err count(struct hp_tally64 *tally, uint32_t high, uint32_t low, uint64_t times)
+enum hp_err hp_stacks_count(struct hp_tally64 *tally, uint32_t high, uint32_t low, uint64_t times)
 {
     uint64_t *n = hp_tally64_add(tally, (uint64_t)high << 32 | low);
     if (!n)
@@ -206,346 +206,27 @@ static enum hp_err count(struct hp_tally64 *tally, uint32_t high, uint32_t low, 
     return HP_OK;
 }
 
-/* A run was executed, and then what is at `next`. */
-static enum hp_err count_run(struct hp_import_stacks *s, struct hp_import_thread *t, uint32_t from,
-                             uint32_t to, bool whole, uint32_t next)
+enum hp_err hp_stacks_count_run(struct hp_import_stacks *s, struct hp_import_thread *t,
+                                uint32_t from, uint32_t to, bool whole, uint32_t next)
 {
     uint32_t run;
-    HP_TRY(run_of(s, from, to, whole, &run));
+    HP_TRY(hp_stacks_run(s, from, to, whole, &run));
     s->counts.runs++;
     if (s->runs[run].n)
-        return count(&t->edges, run, next, 1);
+        return hp_stacks_count(&t->edges, run, next, 1);
     s->counts.gaps++;
-    return next == HP_NO_ID ? HP_OK : count(&t->orphans, to, next, 1);
+    return next == HP_NO_ID ? HP_OK : hp_stacks_count(&t->orphans, to, next, 1);
 }
 
-/* --- Hops ------------------------------------------------------------------------------------- */
-
-static enum hp_err hops_of(struct hp_import_thread *t, uint32_t view, struct hp_import_hops **hops)
-{
-    if (t->now >= t->n_views || t->views[t->now] != view)
-        t->now = hp_map64_get(&t->hops_of, view);
-    if (t->now == HP_MAP64_NONE) {
-        HP_TRY(hp_grow(&t->hops, &t->cap_hops, t->n_views + 1, sizeof *t->hops));
-        HP_TRY(hp_grow(&t->views, &t->cap_views, t->n_views + 1, sizeof *t->views));
-        HP_TRY(hp_map64_put(&t->hops_of, view, (uint32_t)t->n_views));
-        t->now = (uint32_t)t->n_views++;
-        t->hops[t->now] = (struct hp_import_hops){0};
-        t->views[t->now] = view;
-    }
-    *hops = &t->hops[t->now];
-    return HP_OK;
-}
-
-/* What is being taken. */
-struct taking {
-    struct hp_import_stacks *stacks;
-    struct hp_import_thread *thread;
-    struct hp_import_hops *hops;
-    uint32_t view;
-    bool oldest, timed;
-    uint64_t before;      /* the target of the last branch, or HP_HOP_FROM_NOWHERE */
-    uint32_t first, last; /* hops of the open stretch */
-    uint32_t begun;       /* HP_HOP_FIRST: no step yet */
-};
-
-/* What a hop that is seen first is. What is counted of it is told its key, so that the order does
- * not depend on what is counted when. */
-static enum hp_err look_at(struct taking *k, uint64_t before, uint64_t from, uint64_t to,
-                           struct hp_import_hop *hop)
-{
-    struct hp_import_stacks *s = k->stacks;
-    uint32_t start;
-    *hop = (struct hp_import_hop){
-        .run = HP_NO_ID, .from = HP_NO_ID, .end = HP_NO_ID, .thread = k->thread->info.id};
-    HP_TRY(spot_of(s, k->view, to, &hop->to));
-    if (!from)
-        return HP_OK;
-    HP_TRY(spot_of(s, k->view, from, &hop->from));
-    if (before == HP_HOP_FROM_NOWHERE)
-        return HP_OK;
-    HP_TRY(spot_of(s, k->view, before, &start));
-    HP_TRY(run_of(s, start, hop->from, true, &hop->run));
-    if (s->runs[hop->run].n)
-        return count(&k->thread->edges, hop->run, hop->to, 0);
-    return count(&k->thread->orphans, hop->from, hop->to, 0);
-}
-
-static enum hp_err add_hop(struct taking *k, uint64_t before, uint64_t from, uint64_t to,
-                           struct hp_import_hop_slot **slot)
-{
-    struct hp_import_stacks *s = k->stacks;
-    struct hp_import_hop hop;
-    if (s->n_hops >= HP_HOP_ID)
-        return hp_fail(HP_ERR_FORMAT, "more different branches than there can be");
-    HP_TRY(look_at(k, before, from, to, &hop));
-    HP_TRY(hp_hops_room(k->hops));
-    HP_TRY(hp_grow(&s->hops, &s->cap_hops, s->n_hops + 1, sizeof *s->hops));
-    bool begins = hop.run == HP_NO_ID || !s->runs[hop.run].n;
-    *slot = hp_hops_slot(k->hops, before, from, to);
-    **slot = (struct hp_import_hop_slot){.before = before,
-                                         .from = from,
-                                         .to = to,
-                                         .hop = (uint32_t)s->n_hops | (begins ? HP_HOP_BEGINS : 0)};
-    k->hops->used++;
-    s->hops[s->n_hops++] = hop;
-    return HP_OK;
-}
-
-static inline enum hp_err find_hop(struct taking *k, uint64_t before, uint64_t from, uint64_t to,
-                                   struct hp_import_hop_slot **slot)
-{
-    *slot = hp_hops_slot(k->hops, before, from, to);
-    return (*slot)->hop == UINT32_MAX ? add_hop(k, before, from, to, slot) : HP_OK;
-}
-
-static inline struct hp_import_hop *count_hop(struct hp_import_stacks *s,
-                                              struct hp_import_hop_slot *slot)
-{
-    struct hp_import_hop *hop = &s->hops[slot->hop & HP_HOP_ID];
-    if (__builtin_expect(++slot->count == 0, 0))
-        hop->count++;
-    return hop;
-}
-
-/* --- Stretches -------------------------------------------------------------------------------- */
-
-static enum hp_err end_stretch(struct taking *k)
-{
-    struct hp_import_stacks *s = k->stacks;
-    struct hp_import_hop *first, *last;
-    if (k->first == HP_NO_ID)
-        return HP_OK;
-    first = &s->hops[k->first];
-    last = &s->hops[k->last];
-    if (!first->first || !last->last) {
-        HP_TRY(hp_grow(&s->ends, &s->cap_ends, s->n_ends + 1, sizeof *s->ends));
-        s->ends[s->n_ends++] = (struct hp_import_ends){k->first, k->last};
-        first->first = last->last = true;
-    }
-    k->first = HP_NO_ID;
-    return HP_OK;
-}
-
-static inline enum hp_err step(struct taking *k, uint32_t hop)
-{
-    if (__builtin_expect(hop & HP_HOP_BEGINS, 0)) {
-        HP_TRY(end_stretch(k));
-        k->first = hop & HP_HOP_ID;
-    }
-    *k->stacks->steps.at++ = hop | k->begun;
-    k->begun = 0;
-    k->last = hop & HP_HOP_ID;
-    return HP_OK;
-}
-
-/* --- Tails ------------------------------------------------------------------------------------ */
-
-/* A stack that began elsewhere: what was on top ended where its sample was taken, if all of the
- * thread is known. */
-static enum hp_err end_tail(struct hp_import_stacks *s, struct hp_import_thread *t)
+enum hp_err hp_stacks_end_tail(struct hp_import_stacks *s, struct hp_import_thread *t)
 {
     if (!t->n_tails)
         return HP_OK;
     struct hp_import_tail tail = t->tails[--t->n_tails];
-    return t->whole ? count_run(s, t, tail.from, tail.to, false, HP_NO_ID) : HP_OK;
+    return t->whole ? hp_stacks_count_run(s, t, tail.from, tail.to, false, HP_NO_ID) : HP_OK;
 }
 
-/* Whether a stack that begins with this branch goes on where one ended: then that tail is on top.
- */
-static enum hp_err join(struct hp_import_stacks *s, struct hp_import_thread *t, uint64_t from,
-                        bool *joined)
-{
-    uint32_t i = t->n_tails;
-    while (i > 0 && s->spots[t->tails[i - 1].to].address != from)
-        i--;
-    *joined = i > 0;
-    while (*joined && t->n_tails > i)
-        HP_TRY(end_tail(s, t));
-    return HP_OK;
-}
-
-/* A thread, or a handler, begins: what it interrupts may go on later. */
-static enum hp_err begin(struct hp_import_stacks *s, struct hp_import_thread *t, bool first)
-{
-    if (first)
-        t->whole = true;
-    if (t->n_tails < HP_IMPORT_TAILS)
-        return HP_OK;
-    struct hp_import_tail oldest = t->tails[0];
-    memmove(t->tails, t->tails + 1, (HP_IMPORT_TAILS - 1) * sizeof *t->tails);
-    t->n_tails--;
-    return t->whole ? count_run(s, t, oldest.from, oldest.to, false, HP_NO_ID) : HP_OK;
-}
-
-/* --- Stacks ----------------------------------------------------------------------------------- */
-
-/* The cycles of a branch are those since the branch before it: of the run that it ends. */
-static enum hp_err add_cycles(struct hp_import_stacks *s, uint32_t hop, uint16_t cycles)
-{
-    if (hop >= s->n_cycles) {
-        HP_TRY(hp_grow(&s->cycles, &s->cap_cycles, s->n_hops, sizeof *s->cycles));
-        memset(s->cycles + s->n_cycles, 0, (s->n_hops - s->n_cycles) * sizeof *s->cycles);
-        s->n_cycles = s->n_hops;
-    }
-    struct hp_import_cycles *c = &s->cycles[hop];
-    c->min = c->timed && c->min < cycles ? c->min : cycles;
-    c->max = c->max > cycles ? c->max : cycles;
-    c->timed++;
-    c->cycles += cycles;
-    c->squares += (uint64_t)cycles * cycles;
-    return HP_OK;
-}
-
-/* A branch that goes on where a stack ended: what ran between both is counted, but no part of a
- * stack. */
-static enum hp_err count_joined(struct taking *k, uint64_t from, uint64_t to)
-{
-    struct hp_import_stacks *s = k->stacks;
-    const struct hp_import_tail tail = k->thread->tails[--k->thread->n_tails];
-    struct hp_import_hop_slot *slot;
-    s->counts.joined++;
-    if (tail.view == k->view) {
-        HP_TRY(find_hop(k, s->spots[tail.from].address, from, to, &slot));
-        count_hop(s, slot)->joined++;
-        return HP_OK;
-    }
-    uint32_t end, next;
-    HP_TRY(spot_of(s, k->view, to, &next));
-    HP_TRY(spot_of(s, k->view, from, &end));
-    return count_run(s, k->thread, tail.from, end, true, next);
-}
-
-/* The oldest branch of a stack, or the first behind the kernel: it begins a stretch. */
-static enum hp_err take_first(struct taking *k, uint64_t from, uint64_t to)
-{
-    struct hp_import_stacks *s = k->stacks;
-    struct hp_import_hop_slot *slot;
-    bool joined = false;
-    if (k->oldest) {
-        HP_TRY(join(s, k->thread, from, &joined));
-        k->thread->whole &= joined;
-    }
-    if (joined)
-        HP_TRY(count_joined(k, from, to));
-    else if (k->oldest)
-        k->thread->n_tails = 0;
-    HP_TRY(find_hop(k, HP_HOP_FROM_NOWHERE, from, to, &slot));
-    if (!joined) {
-        const struct hp_import_hop *hop = count_hop(s, slot);
-        if (slot->count == 1)
-            HP_TRY(count(&k->thread->orphans, hop->from, hop->to, 0));
-    }
-    return step(k, slot->hop);
-}
-
-static bool is_kernel(uint64_t address)
-{
-    return address >> 63;
-}
-
-/* A branch from outside (0: as the export writes it), or one of the kernel. */
-static enum hp_err take_outside(struct taking *k, uint64_t from, uint64_t to)
-{
-    struct hp_import_thread *t = k->thread;
-    struct hp_import_hop_slot *slot;
-    k->before = HP_HOP_FROM_NOWHERE;
-    if (is_kernel(from | to)) {
-        k->stacks->counts.kernel++;
-        if (is_kernel(to))
-            return HP_OK;
-    } else {
-        HP_TRY(begin(k->stacks, t, k->oldest && !t->n_tails && !t->edges.used && !t->orphans.used));
-    }
-    k->before = to;
-    HP_TRY(find_hop(k, HP_HOP_FROM_NOWHERE, 0, to, &slot));
-    return step(k, slot->hop);
-}
-
-/* A branch of user code, behind another one. */
-static inline enum hp_err take_inner(struct taking *k, uint64_t from, uint64_t to, uint64_t flags)
-{
-    struct hp_import_hop_slot *slot;
-    HP_TRY(find_hop(k, k->before, from, to, &slot));
-    count_hop(k->stacks, slot);
-    uint16_t cycles = (uint16_t)(flags >> HP_PERF_CYCLES_SHIFT);
-    if (cycles)
-        HP_TRY(add_cycles(k->stacks, slot->hop & HP_HOP_ID, cycles));
-    return step(k, slot->hop);
-}
-
-/* Oldest first. */
-static enum hp_err take_branches(struct taking *k, const uint8_t *entries, uint64_t n)
-{
-    struct hp_import_stack_counts *counts = &k->stacks->counts;
-    for (; n > 0; n--) {
-        uint64_t entry[3];
-        memcpy(entry, entries + (n - 1) * sizeof entry, sizeof entry);
-        uint64_t from = entry[0], to = entry[1], flags = entry[2];
-        if (__builtin_expect((flags & HP_PERF_SPECULATED) == HP_PERF_WRONG_PATH, 0)) {
-            counts->wrong_path++;
-            continue;
-        }
-        if (__builtin_expect(is_kernel(from | to) || !from, 0)) {
-            HP_TRY(take_outside(k, from, to));
-        } else {
-            counts->branches++;
-            counts->mispredicted += flags & HP_PERF_MISPREDICTED;
-            counts->predicted += (flags & HP_PERF_PREDICTED) != 0;
-            HP_TRY(k->before == HP_HOP_FROM_NOWHERE ? take_first(k, from, to)
-                                                    : take_inner(k, from, to, flags));
-            k->before = to;
-        }
-        counts->stacks += k->oldest;
-        k->oldest = false;
-    }
-    return HP_OK;
-}
-
-/* Where the stack ended. */
-static enum hp_err add_tail(struct taking *k, uint64_t ip)
-{
-    struct hp_import_thread *t = k->thread;
-    struct hp_import_tail tail = {.view = k->view, .from = k->stacks->hops[k->last].to};
-    HP_TRY(spot_of(k->stacks, k->view, ip, &tail.to));
-    t->tails[t->n_tails < HP_IMPORT_TAILS ? t->n_tails++ : HP_IMPORT_TAILS - 1] = tail;
-    return HP_OK;
-}
-
-/* Of a process of which nothing is known. */
-static void count_wrong_paths(struct hp_import_stacks *s, const uint8_t *entries, uint64_t n)
-{
-    for (; n > 0; n--) {
-        uint64_t entry[3];
-        memcpy(entry, entries + (n - 1) * sizeof entry, sizeof entry);
-        s->counts.wrong_path += (entry[2] & HP_PERF_SPECULATED) == HP_PERF_WRONG_PATH;
-    }
-}
-
-enum hp_err hp_stacks_add(struct hp_import_stacks *s, struct hp_import_thread *t,
-                          const struct hp_perf_sampled *sample)
-{
-    uint64_t room[3 * HP_PERF_MAX_STACK];
-    struct taking k = {.stacks = s,
-                       .thread = t,
-                       .view = hp_spaces_view(s->spaces, sample->pid, sample->time),
-                       .oldest = true,
-                       .before = HP_HOP_FROM_NOWHERE,
-                       .first = HP_NO_ID,
-                       .begun = HP_HOP_FIRST};
-    const uint8_t *branches = hp_perf_branches(sample, room);
-    if (k.view == HP_NO_VIEW) {
-        count_wrong_paths(s, branches, sample->n_branches);
-        return HP_OK;
-    }
-    HP_TRY(hops_of(t, k.view, &k.hops));
-    HP_TRY(hp_hops_room(k.hops));
-    HP_TRY(hp_steps_room(&s->steps, sample->n_branches));
-    HP_TRY(take_branches(&k, branches, sample->n_branches));
-    HP_TRY(end_stretch(&k));
-    return k.before == HP_HOP_FROM_NOWHERE || is_kernel(sample->ip) ? HP_OK
-                                                                    : add_tail(&k, sample->ip);
-}
+/* --- Edges ------------------------------------------------------------------------------------ */
 
 enum hp_err hp_stacks_end(struct hp_import_stacks *s, struct hp_import_thread *t)
 {
@@ -563,14 +244,12 @@ enum hp_err hp_stacks_end(struct hp_import_stacks *s, struct hp_import_thread *t
             }
             if (!hop->count)
                 continue;
-            HP_TRY(gap ? count(&t->orphans, hop->from, hop->to, hop->count)
-                       : count(&t->edges, hop->run, hop->to, hop->count));
+            HP_TRY(gap ? hp_stacks_count(&t->orphans, hop->from, hop->to, hop->count)
+                       : hp_stacks_count(&t->edges, hop->run, hop->to, hop->count));
         }
     }
     return HP_OK;
 }
-
-/* --- Edges ------------------------------------------------------------------------------------ */
 
 /* Counts by pairs of blocks. */
 struct edges {
@@ -660,7 +339,7 @@ enum hp_err hp_stacks_edges(struct hp_import_stacks *s, struct hp_import_thread 
 {
     struct edges e HP_CLEANUP(fini_edges) = {0};
     while (t->n_tails)
-        HP_TRY(end_tail(s, t));
+        HP_TRY(hp_stacks_end_tail(s, t));
     for (size_t i = 0; i < t->edges.n_slots; i++)
         if (t->edges.slots[i].key != HP_TALLY64_NONE)
             HP_TRY(add_run(s, &e, t->edges.slots[i].key, t->edges.slots[i].count));

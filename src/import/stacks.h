@@ -123,6 +123,11 @@ void hp_stacks_free(struct hp_import_stacks *stacks);
 enum hp_err hp_stacks_add(struct hp_import_stacks *stacks, struct hp_import_thread *thread,
                           const struct hp_perf_sampled *sample);
 
+/* Takes the order of a stack that was added while `steps.keep` was not set. HP_ERR_NOMEM,
+ * HP_ERR_IO: it was not. */
+enum hp_err hp_stacks_order(struct hp_import_stacks *stacks, struct hp_import_thread *thread,
+                            const struct hp_perf_sampled *sample);
+
 /* Adds up the counts of a thread, when all samples were taken. HP_ERR_NOMEM. */
 enum hp_err hp_stacks_end(struct hp_import_stacks *stacks, struct hp_import_thread *thread);
 

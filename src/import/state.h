@@ -27,6 +27,11 @@ struct hp_import_named {
     char name[16];
 };
 
+/* What the samples of an event add up to. */
+struct hp_import_sum {
+    uint64_t samples, period, branches;
+};
+
 struct hp_import {
     const struct hp_import_request *request;
     struct hp_selection selection;
@@ -50,10 +55,10 @@ struct hp_import {
     struct hp_map64 name_of; /* tid -> name */
     struct hp_import_thread *threads;
     size_t n_threads, cap_threads;
-    struct hp_map64 thread_of; /* pid << 32 | tid */
-    uint32_t attr;             /* the event */
-    uint64_t *n_samples;       /* by event */
-    size_t cap_samples;
+    struct hp_map64 thread_of;  /* pid << 32 | tid */
+    uint32_t attr;              /* the event */
+    struct hp_import_sum *sums; /* by event */
+    size_t cap_sums;
     uint64_t samples, period; /* of the event, and what they stand for */
     bool whole;               /* the stacks show all of it */
     uint64_t seen;            /* of that, what the stacks show; 0: their counts stay as they are */
