@@ -8,7 +8,7 @@ import unittest
 import util_cli
 from util_cli import FAILED
 from test_export_perf import WORK
-from test_import import Import, SAMPLE, kind, swapped
+from test_import import Import, MMAP2, SAMPLE, kind, swapped
 
 
 class Ordered(Import):
@@ -178,6 +178,77 @@ class Intervals(Ordered):
                 inside += abs(wanted[item][0] - count) <= half + 1
             self.assertGreater(tried, 5, name)
             self.assertGreaterEqual(inside, 0.85 * tried, name)
+
+    def blocks_of(self, profile, recording):
+        """By address: where a block ends, the branch that ends it, and its row; and the rows of the program's own blocks that alone
+        end with their branch."""
+        starts, ends = {}, {}
+        for one in recording.records:
+            if kind(one) != MMAP2 or not struct.unpack_from("<I", one, 64)[0] & 4:  # not executable
+                continue
+            low, size, offset = struct.unpack_from("<3Q", one, 16)
+            path = one[72:].split(b"\0")[0].decode()
+            for row, start, length, branch in self.query(profile, """SELECT b.id, b.offset, b.size, b.branch FROM block b
+                    JOIN module m ON m.id = b.module WHERE m.path = '%s'""" % path):
+                at = low + start - offset
+                if low <= at < low + size:
+                    starts[at] = at + length, at + branch, row
+                    ends.setdefault(at + branch, []).append(row)
+        return starts, ends
+
+    def straight(self, starts, at, branch):
+        """The rows of the blocks from an address to a branch; None: it does not lead there."""
+        rows = []
+        while at in starts:
+            end, last, row = starts[at]
+            rows.append(row)
+            if last == branch:
+                return rows
+            if branch < end:
+                return None
+            at = end
+        return None
+
+    def shown(self, stack, starts, ends):
+        """How often a stack, oldest branch first, shows each block."""
+        counts, before = {}, None
+        for start, to in stack:
+            rows = None if before is None else self.straight(starts, before, start)
+            if rows is None:
+                rows = ends.get(start, [])[:1]
+            for row in rows if to in starts else rows[:-1]:
+                counts[row] = counts.get(row, 0) + 1
+            before = to
+        return counts
+
+    def test_sums(self):
+        """Of blocks: the samples that show them, the executions that these show, and the sum of squares, as a slow count has them.
+        The same where a stack has more branches than its sample stands for."""
+        program = self.program("work", WORK)
+        for settings in ("perf,period=101,depth=16", "perf,period=5,depth=16"):
+            recording = self.recording(program, settings)
+            profile = self.take(self.path("perf.data"))
+            starts, ends = self.blocks_of(profile, recording)
+            wanted = {}
+            for one in recording.records:
+                if kind(one) != SAMPLE:
+                    continue
+                n, = struct.unpack_from("<Q", one, 40)
+                stack = [struct.unpack_from("<2Q", one, 48 + 24 * i) for i in reversed(range(n))]
+                for row, x in self.shown(stack, starts, ends).items():
+                    samples, total, squares = wanted.get(row, (0, 0, 0))
+                    wanted[row] = samples + 1, total + x, squares + x * x
+            alone = {rows[0] for rows in ends.values() if len(rows) == 1}
+            found = {row[0]: row[1:] for row in self.query(profile, "SELECT block, samples, sum, squares FROM block_sample")}
+            compared = [row for row in wanted if row in alone]
+            self.assertGreater(len(compared), 200)
+            for row in compared:
+                self.assertEqual(found[row], wanted[row], settings)
+            # The order of branches is kept for loops, and read again otherwise.
+            loops = self.take(self.path("perf.data"), "-p", "loops")
+            for table in ("function_sample", "block_sample", "edge_sample"):
+                rows = "SELECT samples, sum, squares FROM %s ORDER BY 1, 2, 3" % table
+                self.assertEqual(self.query(profile, rows), self.query(loops, rows))
 
     def test_views(self):
         """Reports have a column of them; where nothing is estimated there is none."""
