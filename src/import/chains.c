@@ -27,6 +27,8 @@ void hp_chains_free(struct hp_import_chains *c)
     for (size_t i = 0; i < c->n_weights; i++) {
         hp_tally64_fini(&c->weights[i].self);
         hp_tally64_fini(&c->weights[i].inclusive);
+        hp_tally64_fini(&c->weights[i].samples);
+        hp_tally64_fini(&c->weights[i].squares);
     }
     hp_map64_fini(&c->context_of);
     free(c->known);
@@ -158,6 +160,8 @@ enum hp_err hp_chains_add(struct hp_import_chains *c, uint32_t thread,
             HP_TRY(context_of(c, context, frames[i - 1], &context));
     }
     hp_add_up(&weights->sum, sample->period);
+    HP_TRY(add_up(&weights->samples, frames[0], 1));
+    HP_TRY(add_up(&weights->squares, frames[0], hp_saturating_mul(sample->period, sample->period)));
     return add_up(&weights->self, context, sample->period);
 }
 
@@ -281,6 +285,26 @@ static enum hp_err add_functions(struct making *m, const struct hp_import_weight
     return HP_OK;
 }
 
+/* How sure the instructions of functions are: a sample shows those that it stands for of one. */
+static enum hp_err add_samples(struct making *m, const struct hp_import_weights *w)
+{
+    for (size_t i = 0; i < w->samples.n_slots; i++) {
+        const struct hp_tally64_slot *slot = &w->samples.slots[i];
+        struct hp_psamples *out;
+        uint32_t function;
+        if (slot->key == HP_TALLY64_NONE)
+            continue;
+        HP_TRY(function_of(m, (uint32_t)slot->key, &function));
+        HP_TRY(hp_profile_add_function_samples(m->profile, &out));
+        uint64_t squares = *hp_tally64_get(&w->squares, slot->key);
+        *out = (struct hp_psamples){.item = function,
+                                    .samples = slot->count,
+                                    .sum = m->self[slot->key],
+                                    .squares = squares < INT64_MAX ? squares : INT64_MAX};
+    }
+    return HP_OK;
+}
+
 enum hp_err hp_chains_finish(struct hp_import_chains *c, uint32_t thread, uint32_t index,
                              bool counted, struct hp_profile *profile)
 {
@@ -296,5 +320,8 @@ enum hp_err hp_chains_finish(struct hp_import_chains *c, uint32_t thread, uint32
     if (!counted)
         profile->threads[index].instructions = w->sum;
     HP_TRY(add_contexts(&m, w, index, profile->threads[index].instructions));
-    return counted ? HP_OK : add_functions(&m, w, index);
+    if (counted)
+        return HP_OK;
+    HP_TRY(add_functions(&m, w, index));
+    return add_samples(&m, w);
 }

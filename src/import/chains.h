@@ -30,6 +30,8 @@ struct hp_import_context {
 struct hp_import_weights {
     struct hp_tally64 self;      /* by context */
     struct hp_tally64 inclusive; /* by frame */
+    struct hp_tally64 samples;   /* by the innermost frame: how many there are of it */
+    struct hp_tally64 squares;   /* of what each stands for */
     uint64_t sum;
 };
 

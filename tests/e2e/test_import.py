@@ -329,6 +329,14 @@ class Refused(Import):
         self.assertGreater(inclusive, 10 * own)
         self.assertIn("estimate", self.notes(profile))
         self.assertEqual(self.counts(profile), ([], []))
+        # How sure that is: each sample shows 23 of one function.
+        shown = self.query(profile, """SELECT c.self, s.samples, s.sum, s.squares FROM function_sample s
+            LEFT JOIN (SELECT function, sum(self) AS self FROM function_count GROUP BY 1) c
+            ON c.function = s.function""")
+        for self_, samples, total, squares in shown:
+            self.assertEqual((self_, total, squares), (23 * samples, 23 * samples, 23 * 23 * samples))
+        self.assertEqual(sum(row[1] for row in shown), n)
+        self.assertIn("±", self.good("report", "--top", "3", profile, "functions").decode())
 
 
 class Hardware(Import):
