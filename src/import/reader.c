@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "import/samples.h"
+#include "import/window.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -10,8 +11,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#define RECORD_MAX  65535        /* the size of a record has 16 bits */
-#define WINDOW      (256 * 1024) /* stays in a cache of the second level */
+#define RECORD_MAX  HP_WINDOW_MOST /* the size of a record has 16 bits */
 #define PIECE       (256 * 1024)
 #define MAX_ATTRS   1024
 #define MAX_IDS     (1 << 20)  /* of all attributes */
@@ -26,10 +26,8 @@ struct hp_perf_reader {
     bool pipe, swapped;
     uint64_t size;            /* of the file */
     uint64_t at, first, last; /* records: the next, where they begin and end */
-    uint8_t *window;          /* bytes of the file */
-    uint64_t window_at;       /* where these are */
-    size_t n_window;
-    bool taken_in; /* once: attributes and features of a pipe are known */
+    struct hp_window window;  /* bytes of the file */
+    bool taken_in;            /* once: attributes and features of a pipe are known */
     struct hp_perf_attrs attrs;
     size_t n_ids;
     char machine[64], version[64], cpu[64];
@@ -442,7 +440,7 @@ enum hp_err hp_perf_open(const char *path, struct hp_perf_reader **reader)
     HP_TRY(hp_new(&r, 1, sizeof *r));
     enum hp_err err = open_file(r, path);
     if (err == HP_OK)
-        err = hp_new(&r->window, WINDOW, 1);
+        err = hp_window_init(&r->window, fileno(r->file), r->size);
     if (err == HP_OK)
         err = read_header(r, path);
     if (err != HP_OK) {
@@ -458,6 +456,7 @@ void hp_perf_close(struct hp_perf_reader *r)
 {
     if (!r)
         return;
+    hp_window_fini(&r->window);
     if (r->file && r->file != stdin)
         fclose(r->file);
     hp_map64_fini(&r->attrs.of_id);
@@ -473,7 +472,6 @@ void hp_perf_close(struct hp_perf_reader *r)
     free(r->pmus);
     free(r->known);
     free(r->command);
-    free(r->window);
     free(r->packed);
     free(r->plain);
     free(r);
@@ -488,7 +486,6 @@ void hp_perf_rewind(struct hp_perf_reader *r)
     r->all_packed = r->all_plain = 0;
     if (r->stream)
         ZSTD_DCtx_reset(r->stream, ZSTD_reset_session_only);
-    r->n_window = 0;
 }
 
 /* --- Compressed records ----------------------------------------------------------------------- */
@@ -581,38 +578,18 @@ static bool next_unpacked(struct hp_perf_reader *r, struct hp_perf_record *recor
     return false;
 }
 
-/* The bytes of the file from the next record on, at least `n` of them; NULL: there are fewer. */
-static const uint8_t *look_at(struct hp_perf_reader *r, size_t n)
-{
-    uint64_t passed = r->at - r->window_at;
-    if (passed <= r->n_window && r->n_window - passed >= n)
-        return r->window + passed;
-    size_t left = passed < r->n_window ? r->n_window - (size_t)passed : 0;
-    memmove(r->window, r->window + r->n_window - left, left);
-    r->window_at = r->at;
-    r->n_window = left;
-    while (r->n_window < n) {
-        size_t got = hp_perf_read_at(r, r->window_at + r->n_window, r->window + r->n_window,
-                                     WINDOW - r->n_window);
-        if (!got)
-            return NULL;
-        r->n_window += got;
-    }
-    return r->window;
-}
-
 static bool next_plain(struct hp_perf_reader *r, struct hp_perf_record *record)
 {
     const uint8_t *at;
     if (r->at >= r->last)
         return false;
     if (r->last - r->at < sizeof(struct perf_event_header) ||
-        !(at = look_at(r, sizeof(struct perf_event_header))))
+        !(at = hp_window_look(&r->window, r->at, sizeof(struct perf_event_header))))
         return damaged(r, "it is cut off");
     uint16_t size = take_header(r, at, record);
     if (!size)
         return damaged(r, "the record at byte %" PRIu64 " has an impossible size", r->at);
-    const uint8_t *whole = size > r->last - r->at ? NULL : look_at(r, size);
+    const uint8_t *whole = size > r->last - r->at ? NULL : hp_window_look(&r->window, r->at, size);
     if (!whole)
         return damaged(r, "it is cut off");
     if (whole != at)

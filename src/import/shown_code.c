@@ -7,6 +7,10 @@
 #include "base/base.h"
 #include "import/shown.h"
 #include "import/stretches.h"
+#include "profiler/lane.h"
+#include "profiler/lanes.h"
+
+#define MIN_CHUNKS 4 /* of steps: for fewer, no thread is started */
 
 /* What is shown of a thing, or of a group, by a hop. */
 struct part {
@@ -14,7 +18,7 @@ struct part {
     uint32_t amount;
 };
 
-/* A group, in the samples so far. */
+/* A group, in the samples so far of a part of all. */
 struct group {
     uint64_t now, sum, squares; /* in the latest sample; in those before */
     uint32_t sample;            /* the latest that it is in */
@@ -200,31 +204,80 @@ static inline void settle(struct group *g, uint32_t sample)
     g->sample = sample;
 }
 
-static void show_samples(struct shown_code *c)
+/* The samples of some chunks of steps. */
+struct span {
+    const struct shown_code *code;
+    struct group *groups;
+    size_t chunk, end;
+};
+
+static void show_span(void *context)
 {
-    struct hp_import_stretch stretch = {0};
-    while (hp_steps_next(&c->stacks->steps, &stretch))
+    const struct span *span = context;
+    const struct shown_code *c = span->code;
+    const struct hp_import_steps *steps = &c->stacks->steps;
+    struct group *groups = span->groups;
+    struct hp_import_stretch stretch = {.chunk = span->chunk, .next = steps->chunks[span->chunk]};
+    while (hp_steps_next(steps, &stretch) && stretch.chunk < span->end)
         for (size_t i = 0; i < stretch.n; i++) {
             size_t hop = stretch.hops[i] & HP_HOP_ID;
             for (size_t k = c->firsts[hop]; k < c->firsts[hop + 1]; k++) {
-                struct group *g = &c->groups[c->parts[k].thing];
+                struct group *g = &groups[c->parts[k].thing];
                 if (g->sample != stretch.sample)
                     settle(g, stretch.sample);
                 g->now += c->parts[k].amount;
             }
         }
+    for (size_t i = 0; i < c->n_groups; i++)
+        settle(&groups[i], 0);
+}
+
+static void add_groups(struct shown_code *c, const struct group *more)
+{
+    for (size_t i = 0; i < c->n_groups; i++) {
+        struct group *g = &c->groups[i];
+        g->samples += more[i].samples;
+        hp_add_up(&g->sum, more[i].sum);
+        hp_add_up(&g->squares, more[i].squares);
+    }
+}
+
+/* A stack is in one chunk: the second half of them can be shown by another thread. Sums are the
+ * same. */
+static enum hp_err show_samples(struct shown_code *c)
+{
+    size_t n = c->stacks->steps.n_chunks;
+    struct span first = {c, c->groups, 0, n}, second = {c, NULL, n / 2, n};
+    struct group *groups HP_CLEANUP(hp_free) = NULL;
+    struct hp_lane *lane = NULL;
+    if (!n)
+        return HP_OK;
+    if (n < MIN_CHUNKS || hp_lanes_threads() < 2 || hp_lane_new(&lane) != HP_OK) {
+        show_span(&first);
+        return HP_OK;
+    }
+    enum hp_err err = hp_new(&groups, c->n_groups, sizeof *groups);
+    if (err == HP_OK) {
+        first.end = second.chunk;
+        second.groups = groups;
+        hp_lane_begin(lane, show_span, &second);
+        show_span(&first);
+        hp_lane_wait(lane);
+        add_groups(c, groups);
+    }
+    hp_lane_free(lane);
+    return err;
 }
 
 /* False: nothing is shown of the thing. */
 static bool get(const struct shown_code *c, size_t thing, struct hp_psamples *row)
 {
-    struct group g = c->groups[c->group_of[thing]];
-    if (!c->group_of[thing] || !g.sample)
+    const struct group *g = &c->groups[c->group_of[thing]];
+    if (!c->group_of[thing] || !g->samples)
         return false;
-    settle(&g, 0);
-    row->samples = g.samples;
-    row->sum = g.sum < INT64_MAX ? g.sum : INT64_MAX;
-    row->squares = g.squares < INT64_MAX ? g.squares : INT64_MAX;
+    row->samples = g->samples;
+    row->sum = g->sum < INT64_MAX ? g->sum : INT64_MAX;
+    row->squares = g->squares < INT64_MAX ? g->squares : INT64_MAX;
     return true;
 }
 
@@ -275,7 +328,7 @@ enum hp_err hp_shown_code(struct hp_import_stacks *stacks, struct hp_result *res
         .stacks = stacks, .result = result, .profile = hp_result_profile(result)};
     HP_TRY(list_parts(&c));
     HP_TRY(make_groups(&c));
-    show_samples(&c);
+    HP_TRY(show_samples(&c));
     HP_TRY(add_rows(&c));
     return add_edges(&c);
 }
