@@ -55,8 +55,8 @@ struct hp_profiler_ops {
      * how it ended, else before. NULL: the profiler cannot use that. */
     void (*counted)(void *state, uint32_t path, uint64_t times);
     /* With a machine in cycles: the timings of the thread's instructions, in the order of fetch
-     * (pipe.h). They arrive after the batches they belong to, and before the thread's HP_EVENT_END.
-     * NULL: not wanted. */
+     * (pipe.h). They arrive after the batches and tails they belong to, and before the thread's
+     * HP_EVENT_END. NULL: not wanted. */
     void (*timings)(void *state, const struct hp_timing *timings, size_t n);
     enum hp_err (*finish)(struct hp_profiler *profiler, struct hp_result *result);
     void (*free)(struct hp_profiler *profiler);

@@ -51,15 +51,19 @@ void hp_pipeline_share_out(struct hp_pipeline *p)
     p->lanes = NULL;
 }
 
-/* To the thread's core, and then, if the profilers are to see it, to them. */
+/* To the thread's core and, if they are to see it, to the profilers: with its events, but before
+ * its timings. */
 static void pass_on(struct hp_pipeline_thread *thread, struct hp_batch *batch, bool seen)
 {
     struct hp_pipeline *p = thread->pipeline;
+    const struct hp_delivery delivery = {.batch = batch, .states = thread->states};
+    bool first = thread->runner.pipe;
+    if (first && seen && p->failure == HP_OK)
+        deliver(thread, &delivery);
     if (thread->runner.core && p->failure == HP_OK)
         p->failure = hp_runner_batch(&thread->runner, &p->cores, p->code, batch, seen);
-    if (!seen || p->failure != HP_OK)
-        return;
-    deliver(thread, &(struct hp_delivery){.batch = batch, .states = thread->states});
+    if (!first && seen && p->failure == HP_OK)
+        deliver(thread, &delivery);
 }
 
 /* --- The region ------------------------------------------------------------------------------- */
@@ -135,6 +139,31 @@ static void on_batch(struct hp_sink *sink, const struct hp_batch *batch)
         pass_on(thread, &whole, true);
 }
 
+static void tell_profilers(const struct hp_pipeline_thread *thread, const struct hp_event *event)
+{
+    struct hp_pipeline *p = thread->pipeline;
+    hp_pipeline_settle(p);
+    for (size_t i = 0; i < p->n_profilers && p->failure == HP_OK; i++)
+        p->profilers[i]->ops->event(thread->states[i], event);
+}
+
+/* To the machine, and then to the profilers; but the block of a tail comes before its timings. */
+static void apply_event(struct hp_pipeline_thread *thread, const struct hp_event *event)
+{
+    struct hp_pipeline *p = thread->pipeline;
+    bool tail = event->kind == HP_EVENT_TAIL;
+    bool in_region = !p->has_region || p->region.state == HP_REGION_OPEN;
+    bool first = tail && in_region && thread->runner.pipe;
+    struct hp_event with = *event;
+    if (first)
+        tell_profilers(thread, event);
+    if (thread->runner.core && p->region.state != HP_REGION_DONE && p->failure == HP_OK)
+        p->failure =
+            hp_runner_event(&thread->runner, &p->cores, p->code, event, in_region, &with.events);
+    if (!first && (!tail || in_region)) /* else it is a block outside the region */
+        tell_profilers(thread, &with);
+}
+
 static void on_event(struct hp_sink *sink, const struct hp_event *event)
 {
     struct hp_pipeline_thread *thread = (struct hp_pipeline_thread *)sink;
@@ -147,20 +176,11 @@ static void on_event(struct hp_sink *sink, const struct hp_event *event)
     if (event->kind == HP_EVENT_END && event->value == HP_END_DETACHED &&
         p->region.state != HP_REGION_DONE)
         p->stats.detached_threads++;
-    struct hp_event with = *event;
     if (event->kind == HP_EVENT_TAIL && p->has_region) {
         enter_block(p, event->block);
         p->region.counted += event->insns;
     }
-    if (thread->runner.core && p->region.state != HP_REGION_DONE && p->failure == HP_OK)
-        p->failure =
-            hp_runner_event(&thread->runner, &p->cores, p->code, event,
-                            !p->has_region || p->region.state == HP_REGION_OPEN, &with.events);
-    if (event->kind == HP_EVENT_TAIL && p->has_region && p->region.state != HP_REGION_OPEN)
-        return; /* a block outside the region */
-    hp_pipeline_settle(p);
-    for (size_t i = 0; i < p->n_profilers && p->failure == HP_OK; i++)
-        p->profilers[i]->ops->event(thread->states[i], &with);
+    apply_event(thread, event);
 }
 
 static void on_steps(struct hp_sink *sink, const struct hp_steps *steps)
