@@ -288,7 +288,10 @@ class Lab(Case):
         queues = ["q0", "q1", "q2", "q4", "q8"]
         self.assertEqual(list(sheet["rows"]), PROGRAMS)
         for name, row in sheet["rows"].items():
-            self.assertEqual(list(row), queues + ["ipc", "distance", "service"])
+            self.assertEqual(list(row), queues + ["loop_q4", "call_q4", "ipc", "distance", "service"])
+            for kind in "loop_q4", "call_q4":
+                self.assertGreater(row[kind], -1, name)
+                self.assertLess(row[kind], 100, name)
             for less, more in zip(queues, queues[1:]):
                 # Retiring earlier can make a load too early, or two that miss meet; hardly more than that.
                 self.assertGreaterEqual(row[less], row[more] - 0.1, (name, less))
@@ -304,6 +307,15 @@ class Lab(Case):
             self.assertLess(row["service"], 6, name)
         self.assertGreater(max(row["q0"] for row in sheet["rows"].values()), 0.1)
         self.assertEqual((sheet["paper"]["paper, mean"]["q0"], sheet["paper"]["paper, mean"]["q4"]), (8.04, 0.6))
+        costs = self.sheet("paths-overhead", "readout")
+        self.assertEqual(list(costs["rows"]), PROGRAMS)
+        for name, row in costs["rows"].items():
+            # 1,024 words: by software 11 cycles each and one for each of 512 entries, by DMA one.
+            cpi = 1 / sheet["rows"][name]["ipc"]
+            for way, cycles in ("software", 1024 * (10 + 1) + 512), ("dma", 1024):
+                for window, size in ("1M", 1e6), ("10M", 1e7), ("100M", 1e8):
+                    percent = 100 * cycles / (cpi * size)
+                    self.assertAlmostEqual(row["%s_%s" % (way, window)], percent, delta=0.0001 + 0.001 * percent)
 
     def test_power_in_cycles(self):
         sheets = self.result("paths-power")[0]["sheets"]
