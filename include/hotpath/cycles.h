@@ -17,6 +17,12 @@ extern "C" {
  * that retire in it. */
 #define HP_CYCLE_PARTS 720720
 
+/* Whole cycles, rounded. */
+static inline uint64_t hp_cycles_of(uint64_t parts)
+{
+    return (parts + HP_CYCLE_PARTS / 2) / HP_CYCLE_PARTS;
+}
+
 enum hp_cause {
     HP_CAUSE_RETIRE, /* instructions retire: each has an equal share */
     /* The oldest instruction is not done: */

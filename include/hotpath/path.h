@@ -136,10 +136,17 @@ static inline uint64_t hp_path_hash_target(uint64_t targets, uint64_t target)
 
 #define HP_PATHS_MAX 512 /* in a batch */
 
+/* What was spent along an execution, by kind, in units of the caller's. */
+#define HP_PATH_COSTS 16
+struct hp_path_costs {
+    uint64_t of[HP_PATH_COSTS];
+};
+
 struct hp_paths {
     const struct hp_path *paths;
     size_t n;
-    const uint64_t *targets; /* see hp_path.first_target */
+    const uint64_t *targets;           /* see hp_path.first_target */
+    const struct hp_path_costs *costs; /* of each path; NULL: not counted */
 };
 
 /* Executions that often follow one another. */

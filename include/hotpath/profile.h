@@ -292,6 +292,21 @@ struct hp_ppath_count {
     uint64_t events; /* of the metric in the path's kind */
 };
 
+/* Executions of a path that a machine in cycles measured from their first to their last
+ * instruction; all threads together. */
+struct hp_ppath_time {
+    uint32_t path;
+    uint64_t count;
+    uint64_t insns; /* retired along them */
+};
+
+/* Where the cycles of those went, in HP_CYCLE_PARTS. Zeros are left out. */
+struct hp_ppath_cycles {
+    uint32_t path;
+    uint8_t cause; /* enum hp_cause */
+    uint64_t parts;
+};
+
 /* A path that was in a hot path table at the end, with the table's count: the lossy profile that
  * the hardware gives. */
 struct hp_ptable_path {
@@ -572,6 +587,8 @@ struct hp_profile {
     struct hp_ppath *paths;
     struct hp_pstep *path_steps;
     struct hp_ppath_count *path_counts;
+    struct hp_ppath_time *path_times;
+    struct hp_ppath_cycles *path_cycles;
     struct hp_ptable_path *table_paths;
     struct hp_pstat *stats;
     struct hp_pprediction *predictions;
@@ -611,7 +628,8 @@ struct hp_profile {
     size_t n_modules, n_threads, n_functions, n_blocks, n_edges, n_calls, n_lines;
     size_t n_block_counts, n_edge_counts, n_function_counts, n_call_counts, n_notes;
     size_t n_contexts, n_context_counts;
-    size_t n_paths, n_path_steps, n_path_counts, n_table_paths, n_stats, n_predictions;
+    size_t n_paths, n_path_steps, n_path_counts, n_path_times, n_path_cycles, n_table_paths;
+    size_t n_stats, n_predictions;
     size_t n_loops, n_loop_counts, n_loop_trips, n_loop_blocks, n_model_loops;
     size_t n_hotspots, n_hotspot_branches, n_hotspot_blocks, n_hotspot_slices, n_traces_events;
     size_t n_thread_names, n_thread_times, n_syscalls, n_context_rests, n_inlined;
@@ -657,6 +675,10 @@ HP_MUST_CHECK enum hp_err hp_profile_add_path_step(struct hp_profile *profile,
                                                    struct hp_pstep **item);
 HP_MUST_CHECK enum hp_err hp_profile_add_path_count(struct hp_profile *profile,
                                                     struct hp_ppath_count **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_path_time(struct hp_profile *profile,
+                                                   struct hp_ppath_time **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_path_cycles(struct hp_profile *profile,
+                                                     struct hp_ppath_cycles **item);
 HP_MUST_CHECK enum hp_err hp_profile_add_table_path(struct hp_profile *profile,
                                                     struct hp_ptable_path **item);
 HP_MUST_CHECK enum hp_err hp_profile_add_prediction(struct hp_profile *profile,

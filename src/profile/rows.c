@@ -156,6 +156,17 @@ static const struct hp_row_field path_counts_fields[] = {
     SUM(path_count, events, HELP("of the metric that the kind names, else executions")),
 };
 
+static const struct hp_row_field path_times_fields[] = {
+    INDEX(path_time, path, PATH, .key = 1),
+    SUM(path_time, count, HELP("executions that were measured from begin to end")),
+    COLUMN(path_time, insns, "instructions", U64, .join = HP_JOIN_SUM, HELP("in these")),
+};
+
+static const struct hp_row_field path_cycles_fields[] = {
+    INDEX(path_cycles, path, PATH, .key = 1),
+    FIELD(path_cycles, cause, U8, .key = 2, .max = HP_CAUSES - 1, HELP("→ `cause`")),
+    SUM(path_cycles, parts, HELP("of a cycle: 720720 are one"))};
+
 static const struct hp_row_field table_paths_fields[] = {
     COLUMN(table_path, table, "table_name", STRING, .key = 1,
            HELP("as in the part of its `model_stat`s, without \"hpt \"")),
@@ -596,6 +607,12 @@ const struct hp_row_format hp_row_formats[HP_ROW_KINDS] = {
                           "those in tables, have them",
                           ROWS(path_steps), LATER},
     [HP_ROW_PATH_COUNT] = {COUNTERS("path"), ROWS(path_counts), LATER, NOT_ZERO},
+    [HP_ROW_PATH_TIME] = {"path_time", "time of a path", "times of paths",
+                          "a path whose cycles a machine measured; all threads together",
+                          ROWS(path_times), LATER, NOT_ZERO},
+    [HP_ROW_PATH_CYCLES] = {"path_cycles", "cycles of a path", "cycles of paths",
+                            "path and cause: of the executions in `path_time`", ROWS(path_cycles),
+                            LATER, NOT_ZERO},
     [HP_ROW_TABLE_PATH] = {"table_path", "path of a table", "paths of tables",
                            "a path that was in a hot path table at the end", ROWS(table_paths),
                            LATER},

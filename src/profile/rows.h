@@ -32,6 +32,8 @@
     KIND(PATH, path, hp_ppath)                                                                     \
     KIND(PATH_STEP, path_step, hp_pstep)                                                           \
     KIND(PATH_COUNT, path_count, hp_ppath_count)                                                   \
+    KIND(PATH_TIME, path_time, hp_ppath_time)                                                      \
+    KIND(PATH_CYCLES, path_cycles, hp_ppath_cycles)                                                \
     KIND(TABLE_PATH, table_path, hp_ptable_path)                                                   \
     KIND(STAT, model_stat, hp_pstat)                                                               \
     KIND(PREDICTION, prediction, hp_pprediction)                                                   \

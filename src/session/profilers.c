@@ -33,6 +33,8 @@ static enum hp_err open_paths(const struct hp_selection *selection, struct hp_co
 {
     const struct hp_session_settings *settings = selection->settings;
     struct hp_paths_config config = selection->paths_config;
+    if (hp_selection_is_in_cycles(selection))
+        config.cycles = (struct hp_paths_cycles){p->machine, selection->windows};
     if (settings->wpp) {
         HP_TRY(hp_wpp_new(settings->wpp, code, settings->wpp_memory, &p->wpp));
         config.extra = wpp_sink;

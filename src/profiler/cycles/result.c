@@ -154,11 +154,6 @@ static enum hp_err add_waits(struct out *out)
     return HP_OK;
 }
 
-static uint64_t cycles_of(uint64_t parts)
-{
-    return (parts + HP_CYCLE_PARTS / 2) / HP_CYCLE_PARTS;
-}
-
 /* If everything was measured there are no windows. */
 static enum hp_err add_windows(struct out *out, const struct hp_cycles_thread *thread)
 {
@@ -172,7 +167,7 @@ static enum hp_err add_windows(struct out *out, const struct hp_cycles_thread *t
         HP_TRY(hp_profile_add_window(out->profile, &window));
         *window = (struct hp_pwindow){.thread = index,
                                       .instructions = a->windows[i].instructions,
-                                      .cycles = cycles_of(a->windows[i].parts)};
+                                      .cycles = hp_cycles_of(a->windows[i].parts)};
     }
     return HP_OK;
 }
@@ -190,14 +185,14 @@ static enum hp_err add_totals(struct out *out)
     char name[64];
     for (int i = 0; i < HP_CAUSES; i++)
         parts += out->causes[i];
-    HP_TRY(add_count(out, "cycles", cycles_of(parts)));
+    HP_TRY(add_count(out, "cycles", hp_cycles_of(parts)));
     HP_TRY(add_count(out, "instructions", out->total.retired));
     HP_TRY(add_count(out, "fetched", out->total.fetched));
     HP_TRY(add_count(out, "wrong_path", out->total.wrong_path));
     HP_TRY(add_count(out, "trapped", out->total.trapped));
     for (int i = 0; i < HP_CAUSES; i++) {
         snprintf(name, sizeof name, "cycles.%s", hp_cause_name((enum hp_cause)i));
-        HP_TRY(add_count(out, name, cycles_of(out->causes[i])));
+        HP_TRY(add_count(out, name, hp_cycles_of(out->causes[i])));
     }
     return HP_OK;
 }

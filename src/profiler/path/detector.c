@@ -46,7 +46,10 @@ void hp_detector_hand_over(struct hp_detector *d)
     if (!d->n_paths)
         return;
     d->stats.paths += d->n_paths;
-    struct hp_paths batch = {.paths = d->paths, .n = d->n_paths, .targets = d->targets};
+    struct hp_paths batch = {.paths = d->paths,
+                             .n = d->n_paths,
+                             .targets = d->targets,
+                             .costs = d->counter ? &d->counter->entries[d->n - 1] : NULL};
     if (d->sink)
         d->sink->paths(d->sink, &batch);
     d->n_paths = 0;
@@ -87,6 +90,14 @@ static bool emit_number(struct hp_detector *d, const struct hp_path *path)
     return true;
 }
 
+/* An entry's instructions are in no path. */
+static void lose(struct hp_detector *d, size_t i)
+{
+    d->stats.unfinished_insns += d->entries[i].insns;
+    if (d->counter)
+        hp_path_costs_add(&d->counter->unfinished, &d->counter->entries[i]);
+}
+
 /* Hands over the path of the top entry, which stays. */
 static void emit(struct hp_detector *d)
 {
@@ -94,7 +105,7 @@ static void emit(struct hp_detector *d)
     uint64_t events = events_of(d, entry);
     if (d->only_whole && entry->piece) {
         d->stats.pieces++;
-        d->stats.unfinished_insns += entry->insns;
+        lose(d, d->n - 1);
         return;
     }
     struct hp_path path = {.start = entry->start,
@@ -117,7 +128,8 @@ static void emit(struct hp_detector *d)
                entry->n_targets * sizeof *d->targets);
         d->n_targets += entry->n_targets;
     }
-    if (d->n_paths == HP_PATHS_MAX || d->n_targets > HP_DETECTOR_TARGETS - HP_PATH_MAX_LENGTH)
+    if (d->n_paths == HP_PATHS_MAX || d->counter ||
+        d->n_targets > HP_DETECTOR_TARGETS - HP_PATH_MAX_LENGTH)
         hp_detector_hand_over(d);
 }
 
@@ -129,10 +141,19 @@ size_t hp_detector_floor(const struct hp_detector *d)
     return base > d->low ? base : d->low;
 }
 
-static void start_path(struct hp_path_entry *entry, uint64_t start, uint32_t block,
-                       uint64_t return_to)
+/* In the place of the top entry. */
+static void start_path(struct hp_detector *d, uint64_t start, uint32_t block, uint64_t return_to)
 {
-    *entry = (struct hp_path_entry){.start = start, .block = block, .return_to = return_to};
+    d->entries[d->n - 1] =
+        (struct hp_path_entry){.start = start, .block = block, .return_to = return_to};
+    if (d->counter)
+        d->counter->entries[d->n - 1] = (struct hp_path_costs){0};
+}
+
+static void push_path(struct hp_detector *d, uint64_t start, uint32_t block, uint64_t return_to)
+{
+    d->n++;
+    start_path(d, start, block, return_to);
 }
 
 /* Discards the entries from `n` on; returns how many. */
@@ -140,22 +161,27 @@ static size_t throw_away(struct hp_detector *d, size_t n)
 {
     size_t thrown = d->n - n;
     for (size_t i = n; i < d->n; i++)
-        d->stats.unfinished_insns += d->entries[i].insns;
+        lose(d, i);
     d->n = n;
     return thrown;
 }
 
-static void drop_pending(struct hp_detector *d, struct hp_path_pending *pending)
+static void drop_pending(struct hp_detector *d)
 {
-    d->stats.unfinished_insns += pending->insns;
-    *pending = (struct hp_path_pending){0};
+    d->stats.unfinished_insns += d->pending.insns;
+    d->pending = (struct hp_path_pending){0};
+    if (d->counter)
+        hp_path_costs_move(&d->counter->unfinished, &d->counter->pending);
 }
 
 /* Drops markers whose handlers can no longer return. */
 static void drop_markers(struct hp_detector *d, size_t n)
 {
-    while (d->n_markers > n)
-        drop_pending(d, &d->markers[--d->n_markers].pending);
+    while (d->n_markers > n) {
+        d->stats.unfinished_insns += d->markers[--d->n_markers].pending.insns;
+        if (d->counter)
+            hp_path_costs_add(&d->counter->unfinished, &d->counter->markers[d->n_markers]);
+    }
 }
 
 static void drop_everything(struct hp_detector *d)
@@ -169,13 +195,13 @@ static void purge(struct hp_detector *d)
 {
     d->stats.purges += d->n > d->low || d->n_markers;
     drop_everything(d);
-    drop_pending(d, &d->pending);
+    drop_pending(d);
     d->fresh = true;
 }
 
 static void drop_oldest(struct hp_detector *d)
 {
-    d->stats.unfinished_insns += d->entries[d->low++].insns;
+    lose(d, d->low++);
     d->stats.dropped++;
 }
 
@@ -187,6 +213,9 @@ static void settle_down(struct hp_detector *d)
     memmove(d->nodes, d->nodes + d->low, count * sizeof *d->nodes);
     if (d->lists)
         memmove(d->lists, d->lists + d->low, count * sizeof *d->lists);
+    if (d->counter)
+        memmove(d->counter->entries, d->counter->entries + d->low,
+                count * sizeof *d->counter->entries);
     for (size_t i = 0; i < d->n_markers; i++)
         d->markers[i].base -= d->markers[i].base < d->low ? d->markers[i].base : d->low;
     d->low = 0;
@@ -200,7 +229,9 @@ static bool grow_stack(struct hp_detector *d)
         return false;
     if (hp_grow(&d->nodes, &d->cap_nodes, d->cap, sizeof *d->nodes) == HP_OK &&
         (!d->ppcr.by_address ||
-         hp_grow(&d->lists, &d->cap_lists, d->cap, sizeof *d->lists) == HP_OK))
+         hp_grow(&d->lists, &d->cap_lists, d->cap, sizeof *d->lists) == HP_OK) &&
+        (!d->counter || hp_grow(&d->counter->entries, &d->counter->cap_entries, d->cap,
+                                sizeof *d->counter->entries) == HP_OK))
         return true;
     d->cap = cap;
     return false;
@@ -227,7 +258,7 @@ static void push(struct hp_detector *d, uint64_t start, uint32_t block, uint64_t
     }
     if (d->n == d->cap)
         make_room(d);
-    start_path(&d->entries[d->n++], start, block, return_to);
+    push_path(d, start, block, return_to);
 }
 
 /* Nothing is known of what was before. */
@@ -269,7 +300,7 @@ static void resume(struct hp_detector *d, size_t place, const struct hp_path_tra
         drop_markers(d, d->n_markers - 1);
     d->stats.repairs++;
     d->stats.repaired += throw_away(d, place);
-    start_path(&d->entries[d->n++], x->target, x->to, return_to);
+    push_path(d, x->target, x->to, return_to);
 }
 
 /* Forgets all frames: what follows begins with the target. */
@@ -366,6 +397,8 @@ static void add_pending(struct hp_detector *d, struct hp_path_entry *top)
     top->insns += d->pending.insns;
     top->events += d->pending.events;
     d->pending = (struct hp_path_pending){0};
+    if (d->counter)
+        hp_path_costs_move(&d->counter->entries[d->n - 1], &d->counter->pending);
 }
 
 /* With by_address, a target that the code does not show becomes part of the path. */
@@ -411,7 +444,7 @@ static void leave_frame(struct hp_detector *d, const struct hp_path_transfer *x)
     if (d->ppcr.extension == HP_EXTEND_CALL) {
         /* Returns from a call that an already finished path grew through: the frame continues. */
         d->stats.underflows++;
-        start_path(&d->entries[d->n++], x->target, x->to, return_to);
+        push_path(d, x->target, x->to, return_to);
         return;
     }
     unexpected_return(d, x);
@@ -422,7 +455,7 @@ static void finish_path(struct hp_detector *d, unsigned ops, enum hp_class class
 {
     struct hp_path_entry *top = &d->entries[d->n - 1];
     if (ops & HP_PATH_PUSH)
-        start_path(top, x->target, x->to, top->return_to);
+        start_path(d, x->target, x->to, top->return_to);
     else if (class == HP_CLASS_RETURN)
         leave_frame(d, x);
     else
@@ -446,7 +479,7 @@ static void split_path(struct hp_detector *d, const struct hp_path_transfer *x)
 {
     struct hp_path_entry *top = &d->entries[d->n - 1];
     bool piece = top->piece;
-    start_path(top, x->target, x->to, top->return_to);
+    start_path(d, x->target, x->to, top->return_to);
     top->piece = piece;
 }
 
@@ -544,13 +577,19 @@ static void enter_signal(struct hp_detector *d)
 {
     if (d->n_markers == MAX_MARKERS)
         purge(d);
-    if (hp_grow(&d->markers, &d->cap_markers, d->n_markers + 1, sizeof *d->markers) != HP_OK) {
+    if (hp_grow(&d->markers, &d->cap_markers, d->n_markers + 1, sizeof *d->markers) != HP_OK ||
+        (d->counter && hp_grow(&d->counter->markers, &d->counter->cap_markers, d->cap_markers,
+                               sizeof *d->counter->markers) != HP_OK)) {
         d->out_of_memory = true;
         purge(d);
         return;
     }
     d->markers[d->n_markers++] =
         (struct hp_path_marker){.base = d->n, .pending = d->pending, .fresh = d->fresh};
+    if (d->counter) {
+        d->counter->markers[d->n_markers - 1] = d->counter->pending;
+        d->counter->pending = (struct hp_path_costs){0};
+    }
     d->pending = (struct hp_path_pending){0};
     d->fresh = true;
 }
@@ -563,9 +602,11 @@ static void leave_signal(struct hp_detector *d)
     }
     const struct hp_path_marker *marker = &d->markers[d->n_markers - 1];
     d->stats.unfinished += throw_away(d, hp_detector_floor(d));
-    drop_pending(d, &d->pending);
+    drop_pending(d);
     d->pending = marker->pending;
     d->n_markers--;
+    if (d->counter)
+        d->counter->pending = d->counter->markers[d->n_markers];
     /* What was interrupted may have been dropped by an overflow. */
     d->fresh = marker->fresh || d->n == hp_detector_floor(d);
 }
@@ -584,7 +625,7 @@ void hp_detector_event(struct hp_detector *d, const struct hp_event *event)
         break;
     case HP_EVENT_END:
         drop_everything(d);
-        drop_pending(d, &d->pending);
+        drop_pending(d);
         d->fresh = true;
         break;
     default: return;
@@ -605,8 +646,8 @@ void hp_detector_lend(struct hp_detector *d, uint64_t start, uint32_t block)
     }
     struct hp_path_entry *top = &d->entries[d->n - 1];
     d->stats.unfinished_insns += top->insns;
-    drop_pending(d, &d->pending);
-    start_path(top, start, block, top->return_to);
+    drop_pending(d);
+    start_path(d, start, block, top->return_to);
 }
 
 /* The path at the top is this one, whose blocks are retired here. */
@@ -615,7 +656,7 @@ static void give_back(struct hp_detector *d, const struct hp_path_prefix *path)
     if (d->fresh)
         hp_detector_begin(d, path->start, path->block);
     struct hp_path_entry *top = &d->entries[d->n - 1];
-    start_path(top, path->start, path->block, top->return_to);
+    start_path(d, path->start, path->block, top->return_to);
     d->nodes[d->n - 1] = 0;
     top->outcomes = path->outcomes;
     top->insns = path->insns;
@@ -654,6 +695,27 @@ void hp_detector_counted(struct hp_detector_stats *stats, struct hp_path_sink *s
         sink->paths(sink, &(struct hp_paths){.paths = &next, .n = 1});
         times -= some;
     }
+}
+
+/* --- Costs ------------------------------------------------------------------------------------ */
+
+enum hp_err hp_detector_count_costs(struct hp_detector *d)
+{
+    d->counter = calloc(1, sizeof *d->counter);
+    if (!d->counter)
+        return hp_fail_nomem();
+    return hp_grow(&d->counter->entries, &d->counter->cap_entries, d->cap,
+                   sizeof *d->counter->entries);
+}
+
+void hp_detector_add_costs(struct hp_detector *d, const struct hp_path_costs *costs)
+{
+    hp_path_costs_add(&d->counter->pending, costs);
+}
+
+struct hp_path_costs *hp_detector_unfinished_costs(struct hp_detector *d)
+{
+    return &d->counter->unfinished;
 }
 
 /* --- Creating --------------------------------------------------------------------------------- */
@@ -699,6 +761,11 @@ void hp_detector_free(struct hp_detector *d)
     free(d->nodes);
     free(d->lists);
     free(d->markers);
+    if (d->counter) {
+        free(d->counter->entries);
+        free(d->counter->markers);
+        free(d->counter);
+    }
     if (d->plan && d->plan != d->shared) {
         hp_path_plan_fini(d->plan);
         free(d->plan);

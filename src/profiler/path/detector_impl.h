@@ -44,6 +44,15 @@ struct hp_path_marker {
     bool fresh;
 };
 
+/* Costs: they are wherever instructions are (invariant 3). */
+struct hp_path_counter {
+    struct hp_path_costs *entries; /* of entries[i] */
+    struct hp_path_costs *markers; /* of markers[i].pending */
+    size_t cap_entries, cap_markers;
+    struct hp_path_costs pending;
+    struct hp_path_costs unfinished;
+};
+
 /* When a path is finished, there must be room left for the targets of any other path. */
 #define HP_DETECTOR_TARGETS 4096
 
@@ -63,6 +72,7 @@ struct hp_detector {
     size_t low, n, cap, cap_nodes;
     uint64_t (*lists)[HP_PATH_MAX_LENGTH]; /* by_address: the targets of entries[i] */
     size_t cap_lists;
+    struct hp_path_counter *counter; /* NULL: costs are not counted */
     struct hp_path_marker *markers;
     size_t n_markers, cap_markers;
     struct hp_path_pending pending;
@@ -140,6 +150,31 @@ bool hp_detector_may_land(const struct hp_detector *d, const struct hp_path_tran
  * in the block. */
 void hp_detector_retire(struct hp_detector *d, const struct hp_block *table, uint32_t from,
                         uint32_t to, bool taken, uint32_t events);
+
+/* --- Costs ------------------------------------------------------------------------------------ */
+
+/* From now on paths come with what they cost: one at a time, from hp_detector_retire() and
+ * hp_detector_event() alone. Before the first block. HP_ERR_NOMEM. */
+enum hp_err hp_detector_count_costs(struct hp_detector *d);
+
+/* What the block cost that is retired next; adds up. */
+void hp_detector_add_costs(struct hp_detector *d, const struct hp_path_costs *costs);
+
+/* What all that is in no path cost: as stats.unfinished_insns. Also of what the caller adds. */
+struct hp_path_costs *hp_detector_unfinished_costs(struct hp_detector *d);
+
+static inline void hp_path_costs_add(struct hp_path_costs *to, const struct hp_path_costs *costs)
+{
+    for (int i = 0; i < HP_PATH_COSTS; i++)
+        to->of[i] += costs->of[i];
+}
+
+/* Moves them: `from` is zero then. */
+static inline void hp_path_costs_move(struct hp_path_costs *to, struct hp_path_costs *from)
+{
+    hp_path_costs_add(to, from);
+    *from = (struct hp_path_costs){0};
+}
 
 /* Starts the path of a thread, or of a signal handler. */
 void hp_detector_begin(struct hp_detector *d, uint64_t start, uint32_t block);

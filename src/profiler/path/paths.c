@@ -30,6 +30,7 @@ struct profiler {
     struct window window;
     struct hp_paths_windows windows;
     struct hp_path_prefixes *prefixes; /* NULL: the engine does not count */
+    struct hp_timed_paths timed;
     bool out_of_memory;
     bool misled;   /* by an engine that counts */
     char why[128]; /* how */
@@ -42,7 +43,8 @@ struct thread {
     struct hp_detector *detector; /* while it runs */
     struct hp_detector_stats stats;
     struct hp_complete *complete;
-    struct hp_path_sink *extra; /* NULL: none */
+    struct hp_path_sink *extra;  /* NULL: none */
+    struct hp_path_timer *timer; /* while it runs; NULL: cycles are not known */
 };
 
 /* --- Windows ---------------------------------------------------------------------------------- */
@@ -129,6 +131,7 @@ static void free_thread(struct thread *thread)
 {
     hp_detector_free(thread->detector);
     hp_complete_free(thread->complete);
+    hp_path_timer_free(thread->timer);
     free(thread);
 }
 
@@ -150,6 +153,9 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     enum hp_err err = hp_complete_new(p->config.max_paths, &thread->complete);
     if (err == HP_OK)
         err = hp_detector_new_shared(&p->plan, &thread->sink, &thread->detector);
+    if (err == HP_OK && p->config.cycles.machine)
+        err = hp_path_timer_new(&p->config.ppcr, p->plan.frames, p->frames.code, &p->config.cycles,
+                                p->config.pieces, &p->timed, &thread->timer);
     if (err != HP_OK) {
         free_thread(thread);
         return err;
@@ -166,6 +172,8 @@ static void on_batch(void *state, const struct hp_batch *batch)
     struct thread *thread = state;
     if (thread->detector)
         hp_detector_batch(thread->detector, batch);
+    if (thread->timer)
+        hp_path_timer_batch(thread->timer, batch);
 }
 
 static void on_steps(void *state, const struct hp_steps *steps)
@@ -173,6 +181,13 @@ static void on_steps(void *state, const struct hp_steps *steps)
     struct thread *thread = state;
     if (thread->detector)
         hp_detector_steps(thread->detector, steps);
+}
+
+static void on_timings(void *state, const struct hp_timing *timings, size_t n)
+{
+    struct thread *thread = state;
+    if (thread->timer)
+        hp_path_timer_timings(thread->timer, timings, n);
 }
 
 /* Keeps only what is needed later: there may be thousands of threads. */
@@ -184,6 +199,8 @@ static void end_thread(struct thread *thread)
         thread->profiler->out_of_memory = true;
     hp_detector_free(thread->detector);
     thread->detector = NULL;
+    hp_path_timer_free(thread->timer);
+    thread->timer = NULL;
     hp_complete_forget_numbers(thread->complete);
 }
 
@@ -245,6 +262,8 @@ static void on_event(void *state, const struct hp_event *event)
     if (event->kind >= HP_EVENT_COUNTING)
         on_counting(thread, event);
     hp_detector_event(thread->detector, event);
+    if (thread->timer)
+        hp_path_timer_event(thread->timer, event);
     if (event->kind == HP_EVENT_END)
         end_thread(thread);
 }
@@ -254,7 +273,7 @@ static void on_event(void *state, const struct hp_event *event)
 static enum hp_err finish(struct hp_profiler *profiler, struct hp_result *result)
 {
     struct profiler *p = (struct profiler *)profiler;
-    if (p->out_of_memory || p->frames.out_of_memory)
+    if (p->out_of_memory || p->frames.out_of_memory || p->timed.out_of_memory)
         return hp_fail_nomem();
     if (p->misled)
         return hp_fail(HP_ERR_FORMAT, "paths: the engine counts what cannot be: %s", p->why);
@@ -274,6 +293,7 @@ static void free_paths(struct hp_profiler *profiler)
     hp_complete_free(p->window.complete);
     free(p->window.paths);
     hp_path_prefixes_free(p->prefixes);
+    hp_timed_paths_fini(&p->timed);
     hp_path_plan_fini(&p->plan);
     hp_path_frames_fini(&p->frames);
     free(p);
@@ -286,6 +306,7 @@ static const struct hp_profiler_ops ops = {
     .steps = on_steps,
     .event = on_event,
     .counted = on_counted,
+    .timings = on_timings,
     .finish = finish,
     .free = free_paths,
 };
@@ -325,6 +346,7 @@ enum hp_err hp_paths_new(struct hp_code *code, struct hp_functions *functions,
     p->config = *config;
     hp_path_frames_init(&p->frames, code, functions);
     hp_path_plan_init(&p->plan, &config->ppcr, functions ? &p->frames.source : NULL);
+    hp_timed_paths_init(&p->timed, config->max_paths);
     enum hp_err err = make_tables(p);
     if (err != HP_OK) {
         free_paths(&p->base);
@@ -385,6 +407,11 @@ struct hp_hpt *hp_paths_table(const struct hp_profiler *profiler, size_t i)
 const struct hp_paths_windows *hp_paths_windows(const struct hp_profiler *profiler)
 {
     return &((const struct profiler *)profiler)->windows;
+}
+
+const struct hp_timed_paths *hp_paths_timed(const struct hp_profiler *profiler)
+{
+    return &((const struct profiler *)profiler)->timed;
 }
 
 /* Adds the paths of a thread to those of others. */

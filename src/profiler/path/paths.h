@@ -14,6 +14,7 @@
 #include "engine/live.h"
 #include "hotpath/path.h"
 #include "hotpath/profiler.h"
+#include "profiler/path/timed.h"
 #include "symbols/functions.h"
 
 #define HP_PATHS_TABLES 32
@@ -26,6 +27,7 @@ struct hp_paths_config {
     uint64_t window; /* instructions; 0: no windows */
     bool pieces;     /* threads are stretches between discontinuities: hp_detector_only_whole();
                         batches only */
+    struct hp_paths_cycles cycles; /* of paths, from the timings of a machine in cycles */
     /* Another receiver of a thread's paths; NULL: none. The sink must live until the thread's
      * HP_EVENT_END has been delivered and hp_profiler_ops.finish() was called. May return NULL. */
     struct hp_path_sink *(*extra)(void *context, const struct hp_thread *thread);
@@ -72,8 +74,11 @@ struct hp_paths_windows {
 };
 const struct hp_paths_windows *hp_paths_windows(const struct hp_profiler *profiler);
 
+/* With `cycles`: where those of paths went. Complete when the threads have ended. */
+const struct hp_timed_paths *hp_paths_timed(const struct hp_profiler *profiler);
+
 /* How many of the heaviest paths have their blocks in the profile. By instructions, or by events
- * when the metric is one of the machine. */
+ * when the metric is one of the machine; as many by cycles, where these are known. */
 #define HP_PATHS_STEPS 10000
 
 /* Adds everything to the result's profile: every path with its counts, the steps of the heaviest

@@ -161,6 +161,69 @@ static enum hp_err add_threads(struct out *out)
     return err;
 }
 
+/* --- Cycles ----------------------------------------------------------------------------------- */
+
+static uint64_t all_costs(const struct hp_path_costs *costs)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < HP_CAUSES; i++)
+        sum += costs->of[i];
+    return sum;
+}
+
+static enum hp_err add_time(struct out *out, uint32_t path, const struct hp_path_count *count,
+                            const struct hp_path_costs *costs)
+{
+    struct hp_ppath_time *time;
+    HP_TRY(hp_profile_add_path_time(out->profile, &time));
+    *time = (struct hp_ppath_time){
+        .path = out->first + path, .count = count->count, .insns = count->insns};
+    for (int i = 0; i < HP_CAUSES; i++) {
+        struct hp_ppath_cycles *cycles;
+        if (!costs->of[i])
+            continue;
+        HP_TRY(hp_profile_add_path_cycles(out->profile, &cycles));
+        *cycles = (struct hp_ppath_cycles){
+            .path = out->first + path, .cause = (uint8_t)i, .parts = costs->of[i]};
+    }
+    return HP_OK;
+}
+
+/* Of paths that the complete profile has no room for the cycles are lost, too. */
+static enum hp_err add_times(struct out *out)
+{
+    const struct hp_timed_paths *timed = hp_paths_timed(out->profiler);
+    uint64_t parts = 0, lost = all_costs(&timed->lost);
+    char part[MAX_KIND + 16];
+    if (!out->config->cycles.machine)
+        return HP_OK;
+    for (size_t i = 0; i < timed->n; i++) {
+        const struct hp_path *path = &timed->paths[i].path;
+        uint32_t place = hp_path_index_find(&out->index, out->all, path, hp_path_hash(path));
+        uint64_t own = all_costs(&timed->costs[i]);
+        if (place == HP_NO_ID) {
+            lost += own;
+            continue;
+        }
+        parts += own;
+        HP_TRY(add_time(out, place, &timed->paths[i], &timed->costs[i]));
+    }
+    snprintf(part, sizeof part, "paths %s", out->kind);
+    const struct {
+        const char *name;
+        uint64_t value;
+    } values[] = {
+        {"measured", timed->executions},
+        {"cycles", hp_cycles_of(parts)},
+        {"unfinished_cycles", hp_cycles_of(all_costs(&timed->unfinished))},
+        {"lost_cycles", hp_cycles_of(lost)},
+    };
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        HP_TRY(hp_profile_add_stat(out->profile, part, values[i].name, HP_STAT_COUNT,
+                                   values[i].value));
+    return HP_OK;
+}
+
 /* --- Steps ------------------------------------------------------------------------------------ */
 
 struct weight {
@@ -223,9 +286,28 @@ static enum hp_err add_path_steps(struct out *out, uint32_t path)
     return HP_OK;
 }
 
+static uint64_t weight_of(const struct out *out, const struct hp_path_count *count, bool by_cycles)
+{
+    const struct hp_timed_paths *timed = hp_paths_timed(out->profiler);
+    uint32_t place = by_cycles ? hp_timed_paths_find(timed, &count->path) : HP_NO_ID;
+    if (by_cycles)
+        return place == HP_NO_ID ? 0 : all_costs(&timed->costs[place]);
+    return hp_metric_needs_machine(out->config->ppcr.metric) ? count->events : count->insns;
+}
+
+/* Those of the heaviest paths. */
+static enum hp_err add_steps_by(struct out *out, struct weight *weights, bool by_cycles)
+{
+    for (size_t i = 0; i < out->n; i++)
+        weights[i] = (struct weight){weight_of(out, &out->all[i], by_cycles), (uint32_t)i};
+    qsort_r(weights, out->n, sizeof *weights, heavier_first, out->all);
+    for (size_t i = 0; i < out->n && i < HP_PATHS_STEPS; i++)
+        HP_TRY(add_path_steps(out, weights[i].path));
+    return HP_OK;
+}
+
 static enum hp_err add_steps(struct out *out)
 {
-    bool by_events = hp_metric_needs_machine(out->config->ppcr.metric);
     struct weight *weights = calloc(out->n + 1, sizeof *weights);
     out->stepped = calloc(out->n + 1, sizeof *out->stepped);
     out->called = calloc((size_t)hp_code_n_blocks(out->result->code) + 1, sizeof *out->called);
@@ -233,13 +315,9 @@ static enum hp_err add_steps(struct out *out)
         free(weights);
         return hp_fail_nomem();
     }
-    for (size_t i = 0; i < out->n; i++)
-        weights[i] =
-            (struct weight){by_events ? out->all[i].events : out->all[i].insns, (uint32_t)i};
-    qsort_r(weights, out->n, sizeof *weights, heavier_first, out->all);
-    enum hp_err err = HP_OK;
-    for (size_t i = 0; i < out->n && i < HP_PATHS_STEPS && err == HP_OK; i++)
-        err = add_path_steps(out, weights[i].path);
+    enum hp_err err = add_steps_by(out, weights, false);
+    if (err == HP_OK && out->config->cycles.machine)
+        err = add_steps_by(out, weights, true);
     free(weights);
     return err;
 }
@@ -423,6 +501,7 @@ static enum hp_err add_all(struct out *out)
     HP_TRY(add_threads(out));
     HP_TRY(add_steps(out));
     HP_TRY(add_detectors(out));
+    HP_TRY(add_times(out));
     for (size_t i = 0; i < out->config->n_tables; i++)
         HP_TRY(add_table(out, i));
     return HP_OK;

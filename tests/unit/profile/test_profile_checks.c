@@ -55,7 +55,7 @@ static void a_loop_that_contradicts_itself_keeps_its_counts(void **state)
 static void bad_indices_are_refused(void **state)
 {
     (void)state;
-    for (int fault = 0; fault < 69; fault++) {
+    for (int fault = 0; fault < 72; fault++) {
         struct hp_profile *p = random_profile(5, 20), *q = random_profile(5, 20);
         for (int side = 0; side < 2; side++) {
             struct hp_profile *x = side ? q : p;
@@ -133,6 +133,9 @@ static void bad_indices_are_refused(void **state)
                 x->samplers[0].name = x->samplers[1].name;
                 x->samplers[0].interval = x->samplers[1].interval + 1;
                 break;
+            case 69: x->path_times[3].path = many; break;
+            case 70: x->path_cycles[3].path = HP_PROFILE_NONE; break;
+            case 71: x->path_cycles[3].cause = HP_CAUSES; break;
             }
         }
         assert_int_equal(hp_profile_normalize(p), HP_ERR_INVALID);
@@ -297,6 +300,10 @@ static void shuffle(struct hp_profile *p, uint64_t seed)
     }
     for (size_t i = 0; i < p->n_path_counts; i++)
         follow(&p->path_counts[i].item, order[HP_ROW_PATH]);
+    for (size_t i = 0; i < p->n_path_times; i++)
+        follow(&p->path_times[i].path, order[HP_ROW_PATH]);
+    for (size_t i = 0; i < p->n_path_cycles; i++)
+        follow(&p->path_cycles[i].path, order[HP_ROW_PATH]);
     shuffle_contexts(p, order);
     shuffle_regions(p, order);
     shuffle_insns(p, order);

@@ -309,9 +309,10 @@ static void wrong_schemas_are_refused(void **state)
                 fail_msg("%s: %s", gone ? "refused" : "accepted", sql);
             if (gone) { /* a table that may be missing; what stands there instead is not read */
                 assert_true(!hp_engine_work_known(&q->run.work) || !q->n_path_steps ||
-                            !q->n_path_counts || !q->n_stats || !q->n_predictions ||
-                            !q->n_loop_counts || !q->n_loop_trips || !q->n_loop_blocks ||
-                            !q->n_model_loops || !q->n_hotspot_branches || !q->n_hotspot_blocks ||
+                            !q->n_path_counts || !q->n_path_times || !q->n_path_cycles ||
+                            !q->n_stats || !q->n_predictions || !q->n_loop_counts ||
+                            !q->n_loop_trips || !q->n_loop_blocks || !q->n_model_loops ||
+                            !q->n_hotspot_branches || !q->n_hotspot_blocks ||
                             !q->n_hotspot_slices || !q->n_insn_tallies || !q->n_insn_cycles ||
                             !q->n_attributions || !q->n_waits || !q->n_samplers || !q->n_windows ||
                             !q->n_context_counts || !q->n_table_paths || !q->n_traces_events ||
@@ -354,17 +355,18 @@ static void files_without_paths_are_sound(void **state)
     struct hp_profile *p = normal_profile(5, 60), *q;
     assert_int_equal(hp_profile_save(p, file), HP_OK);
     assert_true(edit("DROP VIEW hot_paths; DROP TABLE path; DROP TABLE path_step;"
-                     "DROP TABLE table_path; DROP TABLE path_sample;"
+                     "DROP TABLE table_path; DROP TABLE path_sample; DROP TABLE path_time;"
+                     "DROP TABLE path_cycles;"
                      "DROP TABLE path_count; DROP TABLE model_stat; DROP TABLE prediction;"
                      "DROP TABLE how"));
     assert_int_equal(hp_profile_load(file, &q), HP_ERR_FORMAT);
     assert_true(edit("DELETE FROM contents WHERE name IN ('path', 'path_step', 'path_count',"
-                     "'table_path', 'path_sample',"
+                     "'table_path', 'path_sample', 'path_time', 'path_cycles',"
                      "'model_stat', 'prediction')"));
     if (hp_profile_load(file, &q) != HP_OK)
         fail_msg("%s", hp_error_text());
     p->n_paths = p->n_path_steps = p->n_path_counts = p->n_stats = p->n_predictions = 0;
-    p->n_table_paths = p->n_path_samples = 0;
+    p->n_table_paths = p->n_path_samples = p->n_path_times = p->n_path_cycles = 0;
     assert_true(same_profiles(p, q));
     hp_profile_free(p);
     hp_profile_free(q);
