@@ -2,6 +2,7 @@
 #include "page/model.h"
 
 #include "base/base.h"
+#include "report/paths/time.h"
 #include "text/number.h"
 #include "text/short_name.h"
 
@@ -220,6 +221,10 @@ static enum hp_err make_paths(struct hp_page *page)
         size_t n;
         const struct hp_pstep *steps = hp_items(page->profile, HP_ROW_PATH_STEP, item, &n);
         path->kind = (uint32_t)(hp_tables_kind(&page->tables, item) - page->tables.kinds);
+        struct hp_path_cycles cycles = hp_path_cycles_of(&page->tables, item);
+        path->measured = cycles.count;
+        path->timed = cycles.insns;
+        path->cycles = hp_cycles_of(cycles.parts);
         if (page->n_steps + n > HP_PAGE_STEPS) {
             left_out++;
             continue;

@@ -31,6 +31,8 @@ struct hp_page_block {
 struct hp_page_path {
     uint32_t kind;
     uint32_t first_step, n_steps; /* rows of steps */
+    uint64_t measured, timed;     /* executions that a machine in cycles measured; instructions */
+    uint64_t cycles;              /* in these */
 };
 
 struct hp_page_code {

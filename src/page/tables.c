@@ -2,6 +2,7 @@
 /* The tables of the data, by column. */
 #include "page/model.h"
 #include "report/paths/lines.h"
+#include "report/paths/time.h"
 #include "report/text.h"
 #include "text/number.h"
 
@@ -206,6 +207,12 @@ static void path_outcomes(struct hp_page *page, const void *row)
     hp_path_outcomes(row, &page->text);
 }
 
+static void path_causes(struct hp_page *page, const void *row)
+{
+    const struct hp_ppath *path = row;
+    hp_put_path_causes(&page->tables, (uint32_t)(path - page->profile->paths), &page->text);
+}
+
 static const struct column paths[] = {{"kind", OWN(hp_page_path, kind, U32)},
                                       {"function", COLUMN},
                                       {"offset", COLUMN},
@@ -215,6 +222,10 @@ static const struct column paths[] = {{"kind", OWN(hp_page_path, kind, U32)},
                                       {"count", VALUE(1)},
                                       {"instructions", VALUE(2)},
                                       {"events", VALUE(3)},
+                                      {"measured", OWN(hp_page_path, measured, U64)},
+                                      {"measured_instructions", OWN(hp_page_path, timed, U64)},
+                                      {"cycles", OWN(hp_page_path, cycles, U64)},
+                                      {"causes", COLUMN, .text = path_causes},
                                       {"first_step", OWN(hp_page_path, first_step, U32)},
                                       {"n_steps", OWN(hp_page_path, n_steps, U32)}};
 

@@ -109,6 +109,9 @@ struct hp_field {
     struct hp_cell (*get)(const struct hp_field_input *input);
     void (*list)(const struct hp_field_input *input, struct hp_list *list);
     enum hp_list_kind list_kind;
+    /* HP_LIST_NAMED: the names in it, NULL behind the last: "FIELD.NAME" is a column to sort and
+     * filter by. NULL: it is not. */
+    const char *(*member)(size_t i);
 };
 
 /* For the tables of fields. */

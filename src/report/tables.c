@@ -265,10 +265,15 @@ static bool same_kind(const struct hp_profile *p, size_t a, size_t b)
            strcmp(hp_text(p->paths[a].kind), hp_text(p->paths[b].kind)) == 0;
 }
 
-const struct hp_path_kind *hp_tables_kind(const struct hp_tables *tables, uint32_t path)
+static struct hp_path_kind *find_kind(const struct hp_tables *tables, uint32_t path)
 {
     size_t behind = HP_BISECT(i, 0, tables->n_kinds, tables->kinds[i].first <= path);
     return &tables->kinds[behind - 1];
+}
+
+const struct hp_path_kind *hp_tables_kind(const struct hp_tables *tables, uint32_t path)
+{
+    return find_kind(tables, path);
 }
 
 /* The kinds, of paths that are sorted by it, and what each amounts to. */
@@ -296,6 +301,10 @@ static enum hp_err find_kinds(struct hp_tables *tables)
         hp_add_up(&kind->events, count->events);
         kind->distinct += i == 0 || count[-1].item != count->item;
     }
+    for (size_t i = 0; i < p->n_path_times; i++)
+        hp_add_up(&find_kind(tables, p->path_times[i].path)->timed, p->path_times[i].insns);
+    for (size_t i = 0; i < p->n_path_cycles; i++)
+        hp_add_up(&find_kind(tables, p->path_cycles[i].path)->parts, p->path_cycles[i].parts);
     return HP_OK;
 }
 

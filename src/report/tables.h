@@ -40,6 +40,7 @@ struct hp_path_kind {
     uint32_t first, n;
     uint64_t distinct; /* executed */
     uint64_t count, insns, events;
+    uint64_t timed, parts; /* instructions along measured executions, and their cycles */
 };
 
 /* Appends how much of the run is in calling contexts that were not kept, a sentence; nothing when

@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-#define HP_TEXT_COLUMNS 10
+#define HP_TEXT_COLUMNS 12
 
 struct hp_text;
 struct hp_row;

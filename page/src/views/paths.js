@@ -24,16 +24,25 @@ function outcomes(text) {
     return h("span", { class: "outcomes", title: `${text} (1: taken)` }, shown);
 }
 
+function cpi(paths, row) {
+    return paths.cycles[row] / (paths.measured_instructions[row] || 1);
+}
+
 function columns(model) {
     const { paths, kinds } = model.data;
     const most = paths.instructions.reduce((greatest, value) => Math.max(greatest, value), 0);
     const metric = kinds.some((kind) => kind.metric !== "executions");
+    const timed = paths.measured.some((n) => n > 0);
+    const each = (row) => paths.measured[row] ? paths.cycles[row] / paths.measured[row] : 0;
     return [
         { label: "Share", number: true, width: "8.5rem", value: (row) => paths.instructions[row], cell: (row) => bar(paths.instructions[row] / model.total, functionColour(paths.function[row]), most / model.total), title: "Instructions executed along it, of all" },
         { label: "Count", number: true, low: 2, width: "7.5rem", value: (row) => paths.count[row], cell: (row) => count(paths.count[row]) },
         metric && { label: "Events", number: true, low: true, width: "7.5rem", value: (row) => paths.events[row], cell: (row) => count(paths.events[row]) },
         { label: "Function", value: (row) => model.functionName(paths.function[row]), cell: (row) => append(functionCell(model, paths.function[row]), [h("span", { class: "note" }, ` ${model.pathPlace(row)}`)]) },
         { label: "Each", number: true, low: true, width: "5rem", value: (row) => paths.instructions[row] / (paths.count[row] || 1), cell: (row) => count(paths.instructions[row] / (paths.count[row] || 1)), title: "Instructions of one execution" },
+        timed && { label: "Cycles", number: true, low: true, width: "7.5rem", value: (row) => paths.cycles[row], cell: (row) => paths.measured[row] ? count(paths.cycles[row]) : "", title: "In executions that the machine measured" },
+        timed && { label: "Cycles each", number: true, low: true, width: "7.5rem", value: each, cell: (row) => paths.measured[row] ? count(each(row)) : "", title: "Cycles of one execution" },
+        timed && { label: "CPI", number: true, low: true, width: "5rem", value: (row) => cpi(paths, row), cell: (row) => paths.measured[row] ? cpi(paths, row).toFixed(2) : "", title: "Cycles an instruction" },
         { label: "Branches", number: true, low: true, width: "6.2rem", value: (row) => paths.length[row], cell: (row) => count(paths.length[row]) },
         { label: "Outcomes", low: true, width: "11rem", cell: (row) => outcomes(paths.outcomes[row]) },
     ].filter(Boolean);
@@ -110,6 +119,8 @@ function show(model, row) {
                 ["Executed", `${count(paths.count[row])} times`],
                 ["Instructions", `${count(paths.instructions[row])} (${share(paths.instructions[row] / model.total)})`],
                 ["Each", count(paths.instructions[row] / (paths.count[row] || 1))],
+                paths.measured[row] > 0 && ["Cycles", `${count(paths.cycles[row])} in ${many(paths.measured[row], "measured execution")}: CPI ${cpi(paths, row).toFixed(2)}`],
+                paths.measured[row] > 0 && ["Where they went", paths.causes[row]],
                 kind.metric !== "executions" && [kind.metric, count(paths.events[row])],
                 ["Branches", h("span", null, `${paths.length[row]}: `, outcomes(paths.outcomes[row]))],
                 ["Start", model.address(paths.module[row], paths.offset[row])],

@@ -267,7 +267,8 @@ static const struct hp_field fields[] = {
      .value = CYCLES},
     {"share", "of `cycles` in all of them", .get = get, .value = SHARE},
     {"cpi", "`cycles` an instruction", .get = get, .value = CPI},
-    {"causes", "cycles by cause", .list = list_causes, .list_kind = HP_LIST_NAMED},
+    {"causes", "cycles by cause", .list = list_causes, .list_kind = HP_LIST_NAMED,
+     .member = hp_cause_at},
     {"extrapolated",
      "of the run, from windows: `windows`, `trusted`, `measured`, `instructions`, `cpi`, "
      "`cycles`; or null",

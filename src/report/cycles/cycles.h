@@ -58,6 +58,9 @@ uint64_t hp_insn_time(const struct hp_insns *insns, const struct hp_insn_tally *
 /* Cycles an instruction; 0 where none retired. */
 double hp_cpi_of(uint64_t parts, uint64_t retired);
 
+/* The name of cause i; NULL behind the last. */
+const char *hp_cause_at(size_t i);
+
 /* The causes that have any cycles, most first; returns how many. */
 size_t hp_causes_order(const double cycles[HP_CAUSES], enum hp_cause causes[HP_CAUSES]);
 

@@ -115,6 +115,11 @@ double hp_cpi_of(uint64_t parts, uint64_t retired)
     return retired ? (double)parts / HP_CYCLE_PARTS / (double)retired : 0;
 }
 
+const char *hp_cause_at(size_t i)
+{
+    return i < HP_CAUSES ? hp_cause_name((enum hp_cause)i) : NULL;
+}
+
 size_t hp_causes_order(const double cycles[HP_CAUSES], enum hp_cause causes[HP_CAUSES])
 {
     size_t n = 0;

@@ -3,6 +3,7 @@
 #include "report/fields.h"
 #include "report/paths/label.h"
 #include "report/paths/lines.h"
+#include "report/paths/time.h"
 #include "report/text.h"
 #include "text/short_name.h"
 
@@ -89,6 +90,8 @@ static void list_ways(const struct hp_field_input *in, struct hp_list *list)
         hp_list_text(list, hp_step_name(steps[i].how));
 }
 
+#define TIME(k) .get = hp_path_time_cell, .value = (k), .needs = HP_ROW_PATH_TIME
+
 static const struct hp_field fields[] = {
     {"kind", "control register that found it ([paths.md](paths.md))", HP_COLUMN},
     {"start", "address of its first instruction", HP_PLACE("")},
@@ -104,6 +107,15 @@ static const struct hp_field fields[] = {
     {"metric", "what events are", .get = cell, .value = METRIC},
     {"events", "of the metric: executions unless `--metric` says otherwise", HP_COUNTED(3)},
     {"event_share", "of the events of all paths of its kind", .get = cell, .value = EVENT_SHARE},
+    {"measured",
+     "executions that a machine in cycles measured from begin to end; null, as the next four: none",
+     TIME(HP_PATH_MEASURED)},
+    {"cycles", "in these", TIME(HP_PATH_CYCLES)},
+    {"cycles_each", "in one of these", TIME(HP_PATH_EACH)},
+    {"cpi", "`cycles` an instruction", TIME(HP_PATH_CPI)},
+    {"cycle_share", "of the `cycles` of all paths of its kind", TIME(HP_PATH_CYCLE_SHARE)},
+    {"causes", "`cycles` by cause", .list = hp_path_time_causes, .list_kind = HP_LIST_NAMED,
+     .member = hp_cause_at, .needs = HP_ROW_PATH_TIME},
     {"function", "that it starts in", HP_COLUMN},
     {"rank", "among all paths of its kind, by weight, from 1", .get = cell, .value = RANK},
     {"written_in", "function that has it in its source, inlined or not", .get = cell,
@@ -163,6 +175,28 @@ static void put_length(const struct hp_text *in, const struct hp_row *row, struc
     hp_put_each(row->v[2], row->v[1], cell);
 }
 
+static void put_cycles(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
+{
+    struct hp_path_cycles all = hp_path_cycles_of(in->tables, row->item);
+    if (all.count)
+        hp_strbuf_add(cell, HP_AMOUNT((double)all.parts / HP_CYCLE_PARTS));
+}
+
+static void put_cycles_each(const struct hp_text *in, const struct hp_row *row,
+                            struct hp_strbuf *cell)
+{
+    struct hp_path_cycles all = hp_path_cycles_of(in->tables, row->item);
+    if (all.count)
+        hp_put_cycles((double)all.parts / HP_CYCLE_PARTS / (double)all.count, cell);
+}
+
+static void put_cpi(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
+{
+    struct hp_path_cycles all = hp_path_cycles_of(in->tables, row->item);
+    if (all.insns)
+        hp_strbuf_fixed(cell, hp_cpi_of(all.parts, all.insns), 2);
+}
+
 static void put_function(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
 {
     hp_put_path_function(in->tables, row->item, cell);
@@ -185,7 +219,7 @@ static void put_along(const struct hp_text *in, const struct hp_row *row, struct
         hp_put_code(tables, HP_PROFILE_NONE, start, cell);
 }
 
-enum { SHARE, SO_FAR_SHARE, EVENTS, N_COLUMNS = 9 };
+enum { SHARE, SO_FAR_SHARE, EVENTS, N_COLUMNS = 12 };
 static const struct hp_column columns[N_COLUMNS + 1] = {
     [SHARE] = {"share", .by_thread = true, .right = true, .heat = true},
     [SO_FAR_SHARE] = {"so far", .put = put_so_far, .right = true},
@@ -193,6 +227,9 @@ static const struct hp_column columns[N_COLUMNS + 1] = {
     {"count", .right = true},
     {"±", .field = "error", .right = true},
     {"instr.", .put = put_length, .by_thread = true, .right = true},
+    {"cycles", .put = put_cycles, .field = "cycles", .right = true},
+    {"each", .put = put_cycles_each, .field = "cycles_each", .right = true},
+    {"CPI", .put = put_cpi, .field = "cpi", .right = true},
     {"branches", .field = "length", .plain = true, .right = true},
     {"function", .put = put_function, .flexible = true, .cut = HP_CUT_NAME},
     {"along", .put = put_along, .flexible = true},
@@ -329,16 +366,22 @@ static void join_bare_lines(const struct hp_text *in, struct hp_path_lines *line
     lines->n = n;
 }
 
-/* "as path 1, but hash.c:14 ->", "mispredicts 12.0% at hash.c:19" */
+/* "as path 1, but hash.c:14 ->", "memory 45.0%, retire 30.1%", "mispredicts 12.0% at hash.c:19" */
 static enum hp_err print_remarks(const struct hp_text *in, uint32_t path)
 {
     struct hp_strbuf line HP_CLEANUP(hp_strbuf_fini) = {0};
+    struct hp_strbuf causes HP_CLEANUP(hp_strbuf_fini) = {0};
     uint32_t other = in->tables->differences[path].path, step = 0;
     double rate;
     if (other != HP_PROFILE_NONE) {
         hp_strbuf_format(&line, "%*sas path %" PRIu32 ", but ", INDENT, "",
                          in->tables->differences[other].rank);
         hp_put_difference(in->tables, path, false, &line);
+        HP_TRY(hp_print_line(&line, in->options, in->out));
+    }
+    hp_put_path_causes(in->tables, path, &causes);
+    if (causes.length) {
+        hp_strbuf_format(&line, "%*scycles: %s", INDENT, "", hp_strbuf_text(&causes));
         HP_TRY(hp_print_line(&line, in->options, in->out));
     }
     if (!hp_path_mispredicted(in->tables, path, &step, &rate))
@@ -385,6 +428,8 @@ static void print_head(const struct hp_text *text, struct printer *p)
             HP_PERCENT(hp_number_share(kind->insns, text->tables->summary.instructions)));
     if (kind->by_events)
         fprintf(text->out, ", %s %s", HP_GROUPED(kind->events), hp_metric_title(kind->metric));
+    if (kind->timed)
+        fprintf(text->out, "; CPI %.2f", hp_cpi_of(kind->parts, kind->timed));
     fprintf(text->out, "\n  -> a branch was taken   . it was not\n\n");
 }
 

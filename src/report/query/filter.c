@@ -233,6 +233,9 @@ enum hp_err hp_filter_column(const struct hp_filter_columns *columns, const char
             return HP_OK;
         hp_strbuf_format(&names, "%s%s", i ? ", " : "", columns->name(columns->context, i));
     }
+    *index = columns->member ? columns->member(columns->context, name) : SIZE_MAX;
+    if (*index != SIZE_MAX)
+        return HP_OK;
     return hp_fail(HP_ERR_INVALID, "%s: %s has no column '%.40s': there are %s", option,
                    columns->of, name, hp_strbuf_text(&names));
 }

@@ -46,6 +46,8 @@ struct hp_filter_columns {
     size_t n;
     const char *(*name)(const void *context, size_t column);
     struct hp_cell (*cell)(void *context, size_t column); /* of the row at hand */
+    /* The column of a name such as "LIST.NAME", behind the others; SIZE_MAX: there is none. */
+    size_t (*member)(void *context, const char *name);
     void *context;
 };
 

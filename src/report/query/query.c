@@ -328,11 +328,56 @@ static bool is_of_threads(const struct hp_query *query, const struct hp_tables *
 
 /* --- Columns ---------------------------------------------------------------------------------- */
 
+/* Those of the view, and behind them members of its lists, as they are asked for. */
 struct columns {
     struct hp_bound_fields fields;
     struct hp_field_input in;
     struct hp_strbuf buffer;
+    struct {
+        size_t field;
+        const char *name;
+    } members[HP_FILTER_TESTS + 1];
+    size_t n_members;
 };
+
+/* The name of a member of a field, in "FIELD.NAME"; NULL: it has none of that name. */
+static const char *member_of(const struct hp_field *field, const char *name)
+{
+    size_t length = strlen(field->name);
+    const char *member = NULL;
+    if (!field->member || strncmp(name, field->name, length) != 0 || name[length] != '.')
+        return NULL;
+    for (size_t i = 0; (member = field->member(i)); i++)
+        if (strcmp(member, name + length + 1) == 0)
+            break;
+    return member;
+}
+
+static size_t column_member(void *context, const char *name)
+{
+    struct columns *columns = context;
+    if (columns->n_members == sizeof columns->members / sizeof *columns->members)
+        return SIZE_MAX;
+    for (size_t i = 0; i < columns->fields.n; i++) {
+        const char *member = member_of(columns->fields.fields[i].field, name);
+        if (!member)
+            continue;
+        columns->members[columns->n_members].field = i;
+        columns->members[columns->n_members].name = member;
+        return columns->fields.n + columns->n_members++;
+    }
+    return SIZE_MAX;
+}
+
+/* From what the list is in CSV: "NAME:VALUE NAME:VALUE". */
+static struct hp_cell member_cell(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (; *list; list += strcspn(list, " "), list += *list == ' ')
+        if (strncmp(list, name, length) == 0 && list[length] == ':')
+            return hp_cell_fraction(strtod(list + length + 1, NULL));
+    return hp_cell_none();
+}
 
 static const char *column_name(const void *context, size_t i)
 {
@@ -344,12 +389,16 @@ static const char *column_name(const void *context, size_t i)
 static struct hp_cell column_cell(void *context, size_t i)
 {
     struct columns *columns = context;
-    const struct hp_bound_field *field = &columns->fields.fields[i];
+    bool member = i >= columns->fields.n;
+    size_t k = member ? i - columns->fields.n : 0;
+    const struct hp_bound_field *field =
+        &columns->fields.fields[member ? columns->members[k].field : i];
     hp_strbuf_clear(&columns->buffer);
     if (!field->field->list)
         return hp_field_cell(field, &columns->in);
     hp_field_list(field, &columns->in, NULL);
-    return hp_cell_text(hp_strbuf_text(&columns->buffer));
+    const char *list = hp_strbuf_text(&columns->buffer);
+    return member ? member_cell(list, columns->members[k].name) : hp_cell_text(list);
 }
 
 static struct hp_filter_columns bind_columns(struct columns *columns, const char *of,
@@ -362,6 +411,7 @@ static struct hp_filter_columns bind_columns(struct columns *columns, const char
                                       .n = columns->fields.n,
                                       .name = column_name,
                                       .cell = column_cell,
+                                      .member = column_member,
                                       .context = columns};
 }
 
@@ -417,7 +467,7 @@ static enum hp_err find_column(const char *option, const char *name)
 {
     for (size_t i = 0; hp_views[i]; i++)
         for (const struct hp_field *f = hp_views[i]->fields; f && f->name; f++)
-            if (strcmp(f->name, name) == 0)
+            if (strcmp(f->name, name) == 0 || member_of(f, name))
                 return HP_OK;
     return hp_fail(HP_ERR_INVALID,
                    "%s: no view has a column '%.40s' (hotpath help columns lists them)", option,

@@ -9,6 +9,7 @@
 #include "profile_random.h"
 // clang-format on
 
+#include "hotpath/cycles.h"
 #include "page/page.h"
 
 #include <unistd.h>
@@ -109,8 +110,8 @@ static const struct {
     {"contexts", "parent function self inclusive calls"},
     {"function_threads", "function thread self inclusive calls"},
     {"context_threads", "context thread self inclusive calls"},
-    {"paths", "kind function offset module length outcomes count instructions events first_step "
-              "n_steps"},
+    {"paths", "kind function offset module length outcomes count instructions events measured "
+              "measured_instructions cycles causes first_step n_steps"},
     {"steps", "block how"},
 };
 
@@ -153,7 +154,7 @@ static const struct {
 static void check_columns(const char *text)
 {
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        char path[64], columns[128], *save = NULL;
+        char path[64], columns[256], *save = NULL;
         size_t expected = rows_of(text, tables[i].table), n;
         snprintf(columns, sizeof columns, "%s", tables[i].columns);
         for (char *name = strtok_r(columns, " ", &save); name; name = strtok_r(NULL, " ", &save)) {
@@ -437,6 +438,13 @@ static void paths_have_their_steps(void **state)
     (void)state;
     struct hp_profile profile = fixture_profile();
     fixture_add_paths(&profile);
+    struct hp_ppath_time time = {2, 90, 540};
+    struct hp_ppath_cycles cycles[] = {{2, HP_CAUSE_RETIRE, 225 * HP_CYCLE_PARTS},
+                                       {2, HP_CAUSE_MEMORY, 675 * HP_CYCLE_PARTS}};
+    profile.path_times = &time;
+    profile.n_path_times = 1;
+    profile.path_cycles = cycles;
+    profile.n_path_cycles = 2;
     char *text = data_of(&profile, NULL);
     expect_text(text, "kinds/0/kind", "\"bl\"");
     expect_text(text, "kinds/1/metric", "\"l1d\"");
@@ -448,6 +456,10 @@ static void paths_have_their_steps(void **state)
     expect_text(text, "paths/outcomes", "[\"1\",\"10\",\"0\",\"11\",\"1\"]");
     EXPECT(text, "paths/n_steps", 1, 5, 2, 2, 0);
     EXPECT(text, "paths/first_step", 0, 1, 6, 8, 0);
+    EXPECT(text, "paths/measured", 90, 0, 0, 0, 0);
+    EXPECT(text, "paths/measured_instructions", 540, 0, 0, 0, 0);
+    EXPECT(text, "paths/cycles", 900, 0, 0, 0, 0);
+    expect_text(text, "paths/causes/0", "\"memory 75.0%, retire 25.0%\"");
     EXPECT(text, "steps/block", 1, 0, 1, 2, 4, 3, 0, 2, 3, 4);
     EXPECT(text, "steps/how", 1, 1, 0, 1, 1, 4, 2, 5, 3, 2);
     free(text);

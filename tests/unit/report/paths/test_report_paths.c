@@ -70,6 +70,39 @@ static void a_path_is_read_line_by_line(void **state)
            "          (only the heaviest paths are kept with their lines)\n" NOTES);
 }
 
+/* What a machine in cycles measured of the first list; of its second path nothing. */
+static void paths_have_cycles(void **state)
+{
+    (void)state;
+    struct hp_profile profile = profile_with_paths();
+    struct hp_ppath_time times[] = {{0, 4, 32}, {2, 90, 540}};
+    struct hp_ppath_cycles cycles[] = {{0, HP_CAUSE_RETIRE, 8 * HP_CYCLE_PARTS},
+                                       {2, HP_CAUSE_RETIRE, 135 * HP_CYCLE_PARTS},
+                                       {2, HP_CAUSE_L1, 45 * HP_CYCLE_PARTS},
+                                       {2, HP_CAUSE_MEMORY, 720 * HP_CYCLE_PARTS}};
+    profile.path_times = times;
+    profile.n_path_times = 2;
+    profile.path_cycles = cycles;
+    profile.n_path_cycles = 4;
+    profile.n_paths = 4;
+    profile.n_path_counts = 5;
+    profile.n_path_steps = 8;
+    expect(&profile, (struct hp_report_options){.view = &hp_view_paths, .top = 2},
+           "bl: 3 paths, executed 105 times: 83.0% of the instructions; CPI 1.59\n" LEGEND
+           "  share  so far  count  instr.  cycles  each   CPI  branches  function  along\n"
+           "  54.0%   54.0%     90       6     900  10.0  1.67         1  work      demo.c:13\n"
+           "          cycles: memory 80.0%, retire 15.0%, l1 5.0%\n"
+           "          demo.c:12\n"
+           "          demo.c:13  ->  twice\n"
+           "  25.0%   79.0%     10      25                             2  work      demo.c:11→13\n"
+           "          demo.c:11    ->\n"
+           "          demo.c:12\n"
+           "          demo.c:13    . -> demo+0x2000  twice\n"
+           "          demo+0x2000  -> helper\n"
+           "          helper       return            libx.so+0x500\n"
+           "  … and 1 more (--top 0 shows all)\n" NOTES);
+}
+
 static void threads_stand_below_their_path(void **state)
 {
     (void)state;
@@ -415,6 +448,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_path_is_read_line_by_line),
+        cmocka_unit_test(paths_have_cycles),
         cmocka_unit_test(threads_stand_below_their_path),
         cmocka_unit_test(source_stands_beside_its_line),
         cmocka_unit_test(blocks_without_lines_have_offsets),

@@ -30,7 +30,7 @@ static struct hp_cell cell(void *context, size_t i)
     return row[i];
 }
 
-static const struct hp_filter_columns columns = {"a test", 6, name, cell, NULL};
+static const struct hp_filter_columns columns = {"a test", 6, name, cell, NULL, NULL};
 
 static void set_row(void)
 {
