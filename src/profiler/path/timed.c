@@ -10,9 +10,9 @@
 _Static_assert((int)HP_CAUSES <= HP_PATH_COSTS, "a path has a cost for every cause");
 
 #define AT_ONCE 64 /* timings */
-/* Rows: for these, and for all that may have retired in the cycle before. */
-#define ROWS 128
-_Static_assert(AT_ONCE + HP_RETIRE_MAX <= ROWS && (ROWS & (ROWS - 1)) == 0, "rows are a ring");
+/* Rows: of the blocks of these, and of all that may have retired in the cycle before. */
+#define ROWS 256
+_Static_assert(AT_ONCE + HP_RETIRE_MAX < ROWS && (ROWS & (ROWS - 1)) == 0, "rows are a ring");
 
 #define FIRST_ITEMS 1024
 
@@ -26,7 +26,8 @@ enum kind {
 /* What is waited for. */
 struct item {
     uint32_t from, to; /* a block and the next one; an event: its kind */
-    uint32_t left;     /* instructions whose rows are not final */
+    uint32_t insns;    /* 0: it has no row */
+    uint32_t left;     /* of these: more may be attributed to them */
     uint8_t kind;
     bool taken;
 };
@@ -41,10 +42,12 @@ struct hp_path_timer {
     enum hp_phase phase;
     struct item *items; /* a ring */
     size_t mask, head, tail;
+    size_t next;            /* behind the item of which an instruction retired last */
+    uint32_t rest;          /* its instructions that have not */
+    uint64_t row, taken;    /* rows begun; taken */
+    uint64_t retired, done; /* instructions; to which nothing more is attributed */
     struct hp_attributor attributor;
-    uint64_t retired, final; /* instructions, from the first timing on */
-    struct hp_cycles_row rows[ROWS];
-    struct hp_path_costs block; /* of the first item so far */
+    struct hp_cycles_row rows[ROWS]; /* a ring, of blocks */
 };
 
 /* --- Paths ------------------------------------------------------------------------------------ */
@@ -139,20 +142,33 @@ static void put_event(struct hp_path_timer *t, enum hp_event_kind kind)
     put(t, &(struct item){.kind = ITEM_EVENT, .from = kind});
 }
 
+/* What the first item with a row cost. */
+static struct hp_path_costs take_row(struct hp_path_timer *t)
+{
+    struct hp_cycles_row *row = &t->rows[t->taken++ & (ROWS - 1)];
+    struct hp_path_costs costs = {0};
+    for (int cause = 0; cause < HP_CAUSES; cause++)
+        costs.of[cause] = row->parts[cause];
+    *row = (struct hp_cycles_row){0};
+    return costs;
+}
+
 /* All of it has been attributed. */
 static void take_item(struct hp_path_timer *t, const struct item *item)
 {
+    struct hp_path_costs costs = {0};
+    if (item->insns)
+        costs = take_row(t);
     switch (item->kind) {
     case ITEM_BLOCK:
-        hp_detector_add_costs(t->detector, &t->block);
-        t->block = (struct hp_path_costs){0};
+        hp_detector_add_costs(t->detector, &costs);
         hp_detector_retire(t->detector, hp_code_blocks(t->code), item->from, item->to, item->taken,
                            0);
         break;
     case ITEM_EVENT:
         hp_detector_event(t->detector, &(struct hp_event){.kind = (enum hp_event_kind)item->from});
         break;
-    default: hp_path_costs_move(hp_detector_unfinished_costs(t->detector), &t->block); break;
+    default: hp_path_costs_add(hp_detector_unfinished_costs(t->detector), &costs); break;
     }
 }
 
@@ -178,13 +194,9 @@ static void advance(struct hp_path_timer *t, uint64_t *left)
     enter(t, hp_windows_at(&t->windows, t->position, left));
 }
 
-static void put_ramp(struct hp_path_timer *t, uint32_t insns)
+static void put_insns(struct hp_path_timer *t, enum kind kind, uint32_t insns)
 {
-    struct item *last = t->head == t->tail ? NULL : &t->items[(t->tail - 1) & t->mask];
-    if (last && last->kind == ITEM_RAMP && last->left <= UINT32_MAX - insns)
-        last->left += insns;
-    else
-        put(t, &(struct item){.kind = ITEM_RAMP, .left = insns});
+    put(t, &(struct item){.kind = (uint8_t)kind, .insns = insns, .left = insns});
 }
 
 void hp_path_timer_batch(struct hp_path_timer *t, const struct hp_batch *batch)
@@ -199,10 +211,11 @@ void hp_path_timer_batch(struct hp_path_timer *t, const struct hp_batch *batch)
                 put(t, &(struct item){.kind = ITEM_BLOCK,
                                       .from = batch->blocks[i],
                                       .to = batch->blocks[i + 1],
+                                      .insns = n,
                                       .left = n,
                                       .taken = batch->taken[i]});
             else if (t->phase == HP_PHASE_RAMP)
-                put_ramp(t, n);
+                put_insns(t, ITEM_RAMP, n);
         }
         t->position += insns;
     }
@@ -214,26 +227,39 @@ static void put_tail(struct hp_path_timer *t, const struct hp_event *tail)
     uint64_t left;
     advance(t, &left);
     if (t->phase == HP_PHASE_RAMP)
-        put_ramp(t, tail->insns);
+        put_insns(t, ITEM_RAMP, tail->insns);
     else if (t->phase == HP_PHASE_DETAIL)
-        put(t, &(struct item){.kind = ITEM_TAIL, .left = tail->insns});
+        put_insns(t, ITEM_TAIL, tail->insns);
     t->position += tail->insns;
 }
 
 /* --- Timings ---------------------------------------------------------------------------------- */
 
-/* Takes the rows of instructions up to, not including, number `end`. */
-static void take_rows(struct hp_path_timer *t, uint64_t end)
+/* The row of the next instruction that retires: that of its block. */
+static uint32_t next_row(struct hp_path_timer *t)
 {
-    for (; t->final < end; t->final++) {
-        struct hp_cycles_row *row = &t->rows[t->final & (ROWS - 1)];
-        for (int cause = 0; cause < HP_CAUSES; cause++)
-            t->block.of[cause] += row->parts[cause];
-        *row = (struct hp_cycles_row){0};
-        if (t->head == t->tail) /* nobody said that it would come */
-            hp_path_costs_move(hp_detector_unfinished_costs(t->detector), &t->block);
-        else if (--t->items[t->head & t->mask].left == 0)
-            take_items(t);
+    if (t->rest == 0) {
+        t->next = t->next > t->head ? t->next : t->head; /* events may have been taken */
+        while (t->next != t->tail && t->items[t->next & t->mask].insns == 0)
+            t->next++;
+        if (t->next == t->tail) /* nobody said that it would come */
+            put_insns(t, ITEM_TAIL, 1);
+        t->rest = t->items[t->next++ & t->mask].insns;
+        t->row++;
+    }
+    t->rest--;
+    return (uint32_t)((t->row - 1) & (ROWS - 1));
+}
+
+/* Nothing more is attributed to the instructions up to, not including, number `end`. */
+static void finish_insns(struct hp_path_timer *t, uint64_t end)
+{
+    while (t->done < end) {
+        struct item *item = &t->items[t->head & t->mask];
+        uint32_t n = item->left < end - t->done ? item->left : (uint32_t)(end - t->done);
+        item->left -= n;
+        t->done += n;
+        take_items(t);
     }
 }
 
@@ -243,13 +269,15 @@ static void attribute(struct hp_path_timer *t, const struct hp_timing *timings, 
     struct hp_timing mine[AT_ONCE];
     for (size_t i = 0; i < n; i++) {
         mine[i] = timings[i];
-        if (timings[i].events & HP_TIMING_RETIRED)
-            mine[i].insn = (uint32_t)(t->retired++ & (ROWS - 1));
+        if (!(timings[i].events & HP_TIMING_RETIRED))
+            continue;
+        mine[i].insn = next_row(t);
+        t->retired++;
     }
-    if (hp_attributor_timings(&t->attributor, t->rows, mine, n) != HP_OK)
+    if (t->timed->out_of_memory || hp_attributor_timings(&t->attributor, t->rows, mine, n) != HP_OK)
         t->timed->out_of_memory = true;
     else
-        take_rows(t, t->retired - t->attributor.n_group);
+        finish_insns(t, t->retired - t->attributor.n_group);
 }
 
 void hp_path_timer_timings(struct hp_path_timer *t, const struct hp_timing *timings, size_t n)
@@ -263,7 +291,8 @@ void hp_path_timer_timings(struct hp_path_timer *t, const struct hp_timing *timi
 static void end(struct hp_path_timer *t)
 {
     hp_attributor_end(&t->attributor, t->rows);
-    take_rows(t, t->retired);
+    if (!t->timed->out_of_memory)
+        finish_insns(t, t->retired);
     hp_detector_event(t->detector, &(struct hp_event){.kind = HP_EVENT_END});
     hp_path_costs_move(&t->timed->unfinished, hp_detector_unfinished_costs(t->detector));
     for (size_t i = 0; i < t->attributor.n_windows; i++)

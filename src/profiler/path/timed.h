@@ -6,8 +6,8 @@
  * later. So a second detector of the same control register follows behind. A *timer* (one for each
  * thread) keeps the thread's blocks and events in a queue until the timings of their instructions
  * have come. The cycles are attributed as those of instructions are (cycles/attribute.h), but to
- * each execution of an instruction by itself: to a row of a small ring, which is final when nothing
- * more can be attributed to it. The rows of a block are what it cost.
+ * each execution of a block by itself: to a row of a small ring, which is final when nothing more
+ * can be attributed to the block's last instruction.
  */
 #ifndef HP_PROFILER_PATH_TIMED_H
 #define HP_PROFILER_PATH_TIMED_H
