@@ -319,6 +319,7 @@ static size_t compare_edges(const struct machine *m, const struct hp_reconstruct
         struct hp_reconstruct_edge edge = hp_reconstruct_edge(r, i);
         uint32_t from = last_of(index_of(m, edge.from)), to = index_of(m, edge.to);
         assert_true(ref.kind[from][to] != NONE);
+        assert_int_equal(edge.call, ref.kind[from][to] == CALLS);
         assert_true(fabs((double)edge.count - 16 * ref.times[from][to]) < 0.5 + 1e-6);
     }
     return n;
