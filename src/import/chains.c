@@ -285,22 +285,26 @@ static enum hp_err add_functions(struct making *m, const struct hp_import_weight
     return HP_OK;
 }
 
-/* How sure the instructions of functions are: a sample shows those that it stands for of one. */
+/* How sure the instructions of functions are: a sample shows those that it stands for of one. Where
+ * that would be too large a number, all threads together, it is not known. */
 static enum hp_err add_samples(struct making *m, const struct hp_import_weights *w)
 {
+    uint64_t most = INT64_MAX / m->chains->n_weights;
     for (size_t i = 0; i < w->samples.n_slots; i++) {
         const struct hp_tally64_slot *slot = &w->samples.slots[i];
         struct hp_psamples *out;
         uint32_t function;
         if (slot->key == HP_TALLY64_NONE)
             continue;
+        uint64_t squares = *hp_tally64_get(&w->squares, slot->key);
+        if (squares > most)
+            continue;
         HP_TRY(function_of(m, (uint32_t)slot->key, &function));
         HP_TRY(hp_profile_add_function_samples(m->profile, &out));
-        uint64_t squares = *hp_tally64_get(&w->squares, slot->key);
         *out = (struct hp_psamples){.item = function,
                                     .samples = slot->count,
                                     .sum = m->self[slot->key],
-                                    .squares = squares < INT64_MAX ? squares : INT64_MAX};
+                                    .squares = squares};
     }
     return HP_OK;
 }
