@@ -138,7 +138,8 @@ enum hp_perf_etm_register {
     HP_PERF_ETM_AUTH_STATUS,
     HP_PERF_ETM_REGISTERS_V0,                           /* as many are in a block of version 0 */
     HP_PERF_ETM_TIME_SOURCE = HP_PERF_ETM_REGISTERS_V0, /* 1: the processor's timer */
-    HP_PERF_ETE_DEVARCH = HP_PERF_ETM_REGISTERS_V0,     /* of ETE; its time source is next */
+    HP_PERF_ETE_DEVARCH = HP_PERF_ETM_REGISTERS_V0,     /* of ETE, these two */
+    HP_PERF_ETE_TIME_SOURCE,
     HP_PERF_ETM_REGISTERS_
 };
 

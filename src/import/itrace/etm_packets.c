@@ -67,7 +67,8 @@ static void take_times(struct hp_etm *etm, const struct hp_aux *aux)
     etm->knows_time = aux->multiplier > 0;
     for (size_t i = 0; i < etm->n_cpus; i++) {
         const struct hp_etm_cpu *cpu = &etm->cpus[i];
-        uint64_t source = cpu->registers[HP_PERF_ETM_TIME_SOURCE + cpu->is_ete];
+        uint64_t source =
+            cpu->registers[cpu->is_ete ? HP_PERF_ETE_TIME_SOURCE : HP_PERF_ETM_TIME_SOURCE];
         etm->has_times |= (cpu->registers[HP_PERF_ETM_CONFIG] & HP_PERF_ETM_CONFIG_TIMES) > 0;
         etm->knows_time &= source == 1;
     }
