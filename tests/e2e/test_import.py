@@ -308,8 +308,8 @@ class Refused(Import):
         finally:
             shutil.copy(kept, program)
 
-    def test_plain_samples(self):
-        """Without stacks: functions and contexts."""
+    def plain(self):
+        """A recording without stacks: its records and its attribute."""
         whole = self.recording(self.program("work", WORK), "perf,period=23,chains")
         records = []
         for one in whole.records:
@@ -321,7 +321,12 @@ class Refused(Import):
         attr = bytearray(whole.attr)
         sample_type, = struct.unpack_from("<Q", attr, 24)
         struct.pack_into("<Q", attr, 24, sample_type & ~(1 << 11))
-        profile = self.take(self.write("plain.data", whole.file(records, bytes(attr))))
+        return whole, records, bytes(attr)
+
+    def test_plain_samples(self):
+        """Without stacks: functions and contexts."""
+        whole, records, attr = self.plain()
+        profile = self.take(self.write("plain.data", whole.file(records, attr)))
         n = sum(kind(r) == SAMPLE for r in records)
         self.assertEqual(self.query(profile, "SELECT sum(self) FROM context_count"), [(23 * n,)])
         (inclusive, own), = self.query(profile, """SELECT sum(c.inclusive), sum(c.self)
@@ -337,6 +342,22 @@ class Refused(Import):
             self.assertEqual((self_, total, squares), (23 * samples, 23 * samples, 23 * 23 * samples))
         self.assertEqual(sum(row[1] for row in shown), n)
         self.assertIn("±", self.good("report", "--top", "3", profile, "functions").decode())
+
+    def test_large_periods(self):
+        """How sure a count is, is not known where the sum of squares is too large a number; counts are."""
+        whole, records, attr = self.plain()
+        period = 1 << 32  # of which two threads have some
+        samples = [i for i, one in enumerate(records) if kind(one) == SAMPLE]
+        for i in samples:
+            one = bytearray(records[i])
+            tid, = struct.unpack_from("<I", one, 20)
+            struct.pack_into("<I", one, 20, tid + i % 2)
+            struct.pack_into("<Q", one, 32, period)
+            records[i] = bytes(one)
+        profile = self.take(self.write("large.data", whole.file(records, attr)))
+        self.assertEqual(self.query(profile, "SELECT sum(self) FROM context_count"), [(period * len(samples),)])
+        self.assertEqual(self.query(profile, "SELECT count(*) FROM function_sample"), [(0,)])
+        self.good("report", "--top", "3", profile, "functions")
 
 
 class Hardware(Import):
